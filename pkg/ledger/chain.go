@@ -1,0 +1,103 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/latchwire/latchwire/pkg/invocation"
+)
+
+// A Link is one member of a chain, as the index knows it: enough to find the
+// fact itself (design section 3, chain index).
+type Link struct {
+	Kind LinkKind          `json:"k"`
+	ID   invocation.ID     `json:"id"`
+	Lock invocation.LockID `json:"lock"`
+	// Extension is the receiver of a delivery; empty otherwise.
+	Extension invocation.Slug `json:"ext,omitempty"`
+	// Status and At tell how a delivery's attempt went and when.
+	Status string `json:"st,omitempty"`
+	Try    int    `json:"try,omitempty"`
+	At     int64  `json:"at,omitempty"` // milliseconds
+}
+
+// A LinkKind says what a link names.
+type LinkKind string
+
+// The kinds of link.
+const (
+	EventLink      LinkKind = "event"
+	InvocationLink LinkKind = "invocation"
+	DeliveryLink   LinkKind = "delivery"
+)
+
+// A PendingWrite is a write whose answer has not been waited for.
+type PendingWrite struct{ future jetstream.PubAckFuture }
+
+// Wait returns once the write is stored, or why it is not.
+func (w PendingWrite) Wait(ctx context.Context) error {
+	select {
+	case <-w.future.Ok():
+		return nil
+	case err := <-w.future.Err():
+		return unavailable(err)
+	case <-ctx.Done():
+		return unavailable(context.Cause(ctx))
+	}
+}
+
+// Index notes a member of a chain, once within two minutes for each msgID. The
+// write is on its way when Index returns; what rests on it waits for it.
+func (l *Ledger) Index(correlation invocation.ID, link Link) (PendingWrite, error) {
+	data, err := encode(link)
+	if err != nil {
+		return PendingWrite{}, err
+	}
+	m := &nats.Msg{Subject: chainSubject(correlation), Data: data}
+	f, err := l.js.PublishMsgAsync(m, jetstream.WithMsgID(link.messageID()), jetstream.WithStallWait(5*time.Second))
+	if err != nil {
+		return PendingWrite{}, unavailable(err)
+	}
+	return PendingWrite{f}, nil
+}
+
+func (k Link) messageID() string {
+	id := string(k.Kind[:1]) + string(k.ID)
+	if k.Kind == DeliveryLink {
+		id = join(id, string(k.Extension), string(rune('0'+min(k.Try, 9))), k.Status)
+	}
+	return id
+}
+
+// maxLinks bounds how much of a chain is read.
+const maxLinks = 1000
+
+// Chain returns the members of a chain in the order they were noted, up to a
+// thousand, each once.
+func (l *Ledger) Chain(ctx context.Context, correlation invocation.ID) ([]Link, error) {
+	var out []Link
+	seen := make(map[Link]bool)
+	for seq := uint64(1); len(out) < maxLinks; {
+		m, err := l.streams[chainStream].GetMsg(ctx, seq, jetstream.WithGetMsgSubject(chainSubject(correlation)))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		var link Link
+		if err := decode(m.Data, &link); err != nil {
+			return nil, err
+		}
+		if !seen[link] {
+			seen[link] = true
+			out = append(out, link)
+		}
+		seq = m.Sequence + 1
+	}
+	return out, nil
+}

@@ -1,0 +1,160 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/synadia-io/orbit.go/jetstreamext"
+
+	"github.com/latchwire/latchwire/pkg/invocation"
+)
+
+// A EventQuery asks for a lock's events after a cursor (contract section 3).
+type EventQuery struct {
+	Lock  invocation.LockID
+	After invocation.Seq // exclusive
+	Types []string       // "*", "slug.*" or exact ids; none selects all
+	Limit int            // of events returned
+}
+
+// An EventPage is a part of a lock's events, in ascending order.
+type EventPage struct {
+	Events []invocation.Event
+	// More says that the scan was cut: there may be more after Last.
+	More bool
+	// Last is how far was examined, whatever the filter: the next cursor.
+	Last invocation.Seq
+	// Oldest is the first seq that is still served; zero if there is none.
+	Oldest invocation.Seq
+	// Truncated says that the cursor lies before what is still served.
+	Truncated bool
+}
+
+// scanLimit bounds the transitions that one page examines.
+const scanLimit = 512
+
+// Events returns the events after a cursor. A reader that pages by Last never
+// misses one, also while others are being written: a seq is assigned when its
+// event is committed, and a replica that lags serves a prefix.
+func (l *Ledger) Events(ctx context.Context, q EventQuery) (EventPage, error) {
+	page := EventPage{Last: q.After}
+	oldest, err := l.oldestEntry(ctx, q.Lock)
+	if err != nil {
+		return EventPage{}, err
+	}
+	page.Oldest = invocation.Seq(oldest * invocation.SeqsPerTransition)
+	page.Truncated = page.Oldest > 0 && q.After+1 < page.Oldest && q.After > 0
+	// The transition of the cursor itself may hold events after it.
+	from := max(uint64(q.After)/invocation.SeqsPerTransition, oldest)
+	entries, err := l.entries(ctx, q.Lock, max(from, 1)-1, scanLimit)
+	if err != nil {
+		return EventPage{}, err
+	}
+	for _, e := range entries {
+		for _, ev := range e.Committed() {
+			if ev.Seq <= q.After || len(q.Types) > 0 && !invocation.MatchesAny(q.Types, ev.Type) {
+				continue
+			}
+			if len(page.Events) == q.Limit {
+				page.More = true
+				return page, nil
+			}
+			page.Events = append(page.Events, ev)
+			page.Last = ev.Seq
+		}
+		page.Last = max(page.Last, lastSeqOf(e.Seq))
+	}
+	page.More = len(entries) == scanLimit
+	return page, nil
+}
+
+// lastSeqOf returns the last seq that an event of the transition could have.
+func lastSeqOf(streamSeq uint64) invocation.Seq {
+	return invocation.Seq(streamSeq*invocation.SeqsPerTransition) + invocation.SeqsPerTransition - 1
+}
+
+// oldestEntry returns the stream sequence of the lock's first transition that
+// is still served: neither dropped by the server nor older than the retention.
+func (l *Ledger) oldestEntry(ctx context.Context, id invocation.LockID) (uint64, error) {
+	since := l.Now().Add(-invocation.Retention)
+	first, err := l.batch(ctx, id, 1, jetstreamext.GetBatchStartTime(since))
+	if err != nil || len(first) == 0 {
+		return 0, err
+	}
+	return first[0].Seq, nil
+}
+
+// entries returns up to limit transitions of a lock after a stream sequence, in
+// order. A replica that lags returns fewer at the end, never with a gap.
+func (l *Ledger) entries(ctx context.Context, id invocation.LockID, after uint64, limit int) ([]Entry, error) {
+	return l.batch(ctx, id, limit, jetstreamext.GetBatchSeq(after+1))
+}
+
+func (l *Ledger) batch(ctx context.Context, id invocation.LockID, limit int, from jetstreamext.GetBatchOpt) ([]Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	messages, err := jetstreamext.GetBatch(ctx, l.js, lockStream(id.Partition()), limit, from, jetstreamext.GetBatchSubject(lockSubject(id)))
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	var out []Entry
+	for m, err := range messages {
+		if errors.Is(err, jetstreamext.ErrNoMessages) {
+			break
+		}
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		e, err := parseEntry(id, m.Sequence, m.Data)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// Event returns one event of a lock by its id. It returns ResourceNotFound for
+// an id that is no event of this lock.
+func (l *Ledger) Event(ctx context.Context, lockID invocation.LockID, id invocation.ID) (invocation.Event, error) {
+	seq, ours := invocation.EventSeq(lockID, id)
+	if !ours {
+		return invocation.Event{}, invocation.Refuse(invocation.ResourceNotFound)
+	}
+	m, err := l.at(ctx, lockStream(lockID.Partition()), uint64(seq)/invocation.SeqsPerTransition)
+	if err != nil {
+		return invocation.Event{}, err
+	}
+	if m == nil || m.Subject != lockSubject(lockID) {
+		return invocation.Event{}, invocation.Refuse(invocation.ResourceNotFound)
+	}
+	e, err := parseEntry(lockID, m.Sequence, m.Data)
+	if err != nil {
+		return invocation.Event{}, err
+	}
+	events := e.Committed()
+	if i := int(seq % invocation.SeqsPerTransition); i < len(events) {
+		return events[i], nil
+	}
+	return invocation.Event{}, invocation.Refuse(invocation.ResourceNotFound)
+}
+
+// History returns the transitions of a lock after a stream sequence that have
+// history lines, up to limit transitions, and the sequence to go on from.
+func (l *Ledger) History(ctx context.Context, id invocation.LockID, after uint64, limit int) (entries []Entry, next uint64, err error) {
+	all, err := l.entries(ctx, id, after, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, e := range all {
+		next = e.Seq
+		if len(e.Transition.History) > 0 {
+			entries = append(entries, e)
+		}
+	}
+	if len(all) < limit {
+		next = 0
+	}
+	return entries, next, nil
+}

@@ -1,0 +1,146 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/latchwire/latchwire/pkg/broker"
+	"github.com/latchwire/latchwire/pkg/invocation"
+)
+
+// A Ledger reads and writes the facts.
+type Ledger struct {
+	conn    *broker.Conn
+	js      jetstream.JetStream
+	cfg     Config
+	log     *slog.Logger
+	clock   *clock
+	waiters *waiters
+	locks   *keyLocks
+	full    *overLimits
+	streams map[string]jetstream.Stream // opened once; never changed afterwards
+}
+
+// Open verifies that the topology is there and returns a ledger on it. Run
+// must be running for [Ledger.Now] to follow the server's clock.
+func Open(ctx context.Context, conn *broker.Conn, cfg Config, log *slog.Logger) (*Ledger, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if err := Topology(cfg).Verify(ctx, conn.JS); err != nil {
+		return nil, fmt.Errorf("the topology is not set up (latchwire setup does it): %w", err)
+	}
+	l := &Ledger{
+		conn: conn, js: conn.JS, cfg: cfg, log: log,
+		clock: &clock{}, locks: newKeyLocks(), full: newOverLimits(),
+	}
+	if err := l.openStreams(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.clock.measure(ctx, l.js); err != nil {
+		return nil, fmt.Errorf("read the server's clock: %w", err)
+	}
+	w, err := newWaiters(conn.NC)
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to settlements: %w", err)
+	}
+	l.waiters = w
+	return l, nil
+}
+
+// openStreams asks for each stream once, so that no read needs to later.
+func (l *Ledger) openStreams(ctx context.Context) error {
+	l.streams = make(map[string]jetstream.Stream)
+	for _, s := range Topology(l.cfg).Streams {
+		stream, err := l.js.Stream(ctx, s.Name)
+		if err != nil {
+			return fmt.Errorf("stream %s: %w", s.Name, err)
+		}
+		l.streams[s.Name] = stream
+	}
+	return nil
+}
+
+// Run keeps the server's clock measured until ctx is done.
+func (l *Ledger) Run(ctx context.Context) error {
+	tick := time.NewTicker(10 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := l.clock.measure(ctx, l.js); err != nil && ctx.Err() == nil {
+				l.log.LogAttrs(ctx, slog.LevelWarn, "the server's clock was not read", slog.Any("error", err))
+			}
+		}
+	}
+}
+
+// Partitions returns how many partitions new locks are spread over.
+func (l *Ledger) Partitions() int { return l.cfg.Partitions }
+
+// Now returns the time by the server's clock, which decides windows and
+// deadlines whatever this machine's clock says (SEC-90).
+func (l *Ledger) Now() time.Time { return l.clock.now() }
+
+// The server's answers that decide something (jetstream section 6).
+const (
+	wrongLastSequence = jetstream.JSErrCodeStreamWrongLastSequence         // a verdict: somebody else wrote
+	publishInProcess  = jetstream.JSErrCodeStreamWrongLastSequenceConstant // no verdict: ask again
+)
+
+// errConflict says that the subject was not at the expected sequence.
+var errConflict = errors.New("the subject has moved on")
+
+// put publishes until the server gives an answer that decides, or the patience
+// is used up. It returns errConflict for a failed expectation; since an earlier
+// try may have been stored without an answer, the caller then reads what is
+// there before it concludes that somebody else wrote.
+func (l *Ledger) put(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.Patience)
+	defer cancel()
+	for try := 1; ; try++ {
+		ack, err := l.js.PublishMsg(ctx, m, opts...)
+		if err == nil {
+			return ack.Sequence, nil
+		}
+		wait := broker.Backoff(try, 20*time.Millisecond, time.Second)
+		if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+			switch api.ErrorCode { //nolint:exhaustive // the server's codes are no closed set
+			case wrongLastSequence:
+				return 0, errConflict
+			case publishInProcess:
+				wait = broker.Backoff(1, 2*time.Millisecond, time.Second)
+			default:
+				return 0, unavailable(err)
+			}
+		}
+		if err := pause(ctx, wait); err != nil {
+			return 0, unavailable(fmt.Errorf("%w; last: %w", err, context.Cause(ctx)))
+		}
+	}
+}
+
+// unavailable hides why JetStream gave no answer.
+func unavailable(err error) error {
+	return invocation.Wrap(invocation.ServiceUnavailable, err).After(2 * time.Second)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}

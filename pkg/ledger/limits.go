@@ -1,0 +1,138 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/latchwire/latchwire/pkg/invocation"
+)
+
+// A Charge is one call to be counted in a bucket.
+type Charge struct {
+	Bucket invocation.Bucket
+	// Key tells whose bucket it is; it must be valid in a subject: an id, a
+	// slug, or two of them joined by "-".
+	Key string
+}
+
+// Charge counts a call in every bucket, or in none: where one refuses, what
+// the others took is given back. It returns RateLimited with the bucket and
+// the time until its window ends. The counters live in the server and their
+// new value comes back with the count, so they are exact over all replicas
+// (contract section 9); windows are fixed and by the server's clock.
+func (l *Ledger) Charge(ctx context.Context, charges ...Charge) error {
+	now := l.Now()
+	for _, c := range charges {
+		if l.full.has(c, l.window(c, now)) {
+			return l.refusal(c, now)
+		}
+	}
+	futures := make([]jetstream.PubAckFuture, len(charges))
+	for i, c := range charges {
+		f, err := l.js.PublishMsgAsync(l.increment(c, now, 1), jetstream.WithStallWait(5*time.Second))
+		if err != nil {
+			return unavailable(err)
+		}
+		futures[i] = f
+	}
+	var refused error
+	var taken []Charge
+	var lost error
+	for i, f := range futures {
+		total, err := counted(ctx, f)
+		switch {
+		case err != nil:
+			lost = unavailable(err)
+		case total > l.cfg.Limits.Of(charges[i].Bucket).Max:
+			l.full.add(charges[i], l.window(charges[i], now))
+			taken = append(taken, charges[i])
+			if refused == nil {
+				refused = l.refusal(charges[i], now)
+			}
+		default:
+			taken = append(taken, charges[i])
+		}
+	}
+	if lost == nil && refused == nil {
+		return nil
+	}
+	l.giveBack(now, taken)
+	if lost != nil {
+		return lost
+	}
+	return refused
+}
+
+// giveBack undoes counts without waiting for it: one that is lost makes the
+// window stricter by one, never laxer.
+func (l *Ledger) giveBack(now time.Time, charges []Charge) {
+	for _, c := range charges {
+		if _, err := l.js.PublishMsgAsync(l.increment(c, now, -1)); err != nil {
+			l.log.Warn("a count was not given back", "bucket", string(c.Bucket))
+		}
+	}
+}
+
+func (l *Ledger) window(c Charge, now time.Time) int64 {
+	return now.UnixNano() / int64(l.cfg.Limits.Of(c.Bucket).Window)
+}
+
+func (l *Ledger) increment(c Charge, now time.Time, by int) *nats.Msg {
+	m := nats.NewMsg(limitSubject(c.Bucket, c.Key, l.window(c, now)))
+	m.Header["Nats-Incr"] = []string{fmt.Sprintf("%+d", by)}
+	return m
+}
+
+func (l *Ledger) refusal(c Charge, now time.Time) error {
+	window := l.cfg.Limits.Of(c.Bucket).Window
+	left := window - time.Duration(now.UnixNano()%int64(window))
+	return invocation.Refuse(invocation.RateLimited).With("bucket", string(c.Bucket)).After(left)
+}
+
+// counted waits for a counter's answer and returns its new value.
+func counted(ctx context.Context, f jetstream.PubAckFuture) (int, error) {
+	select {
+	case ack := <-f.Ok():
+		n, err := strconv.Atoi(ack.Value)
+		if err != nil {
+			return 0, fmt.Errorf("read a counter: %w", err)
+		}
+		return n, nil
+	case err := <-f.Err():
+		return 0, err
+	case <-ctx.Done():
+		return 0, errors.Join(errors.New("waiting for a counter"), context.Cause(ctx))
+	}
+}
+
+// overLimits remembers which buckets are full in their present window, so that
+// the refusals of a storm cost the server nothing.
+type overLimits struct {
+	mu   sync.Mutex
+	full map[Charge]int64 // the window in which the bucket was seen full
+}
+
+func newOverLimits() *overLimits { return &overLimits{full: make(map[Charge]int64)} }
+
+func (o *overLimits) has(c Charge, window int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w, found := o.full[c]
+	return found && w == window
+}
+
+func (o *overLimits) add(c Charge, window int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.full) >= 10_000 {
+		clear(o.full) // forgetting costs a count each, no more
+	}
+	o.full[c] = window
+}

@@ -1,0 +1,13 @@
+// Package registry keeps what changes seldom and is read by every call:
+// extensions and their manifests, sessions and tokens, in JetStream key-value
+// buckets.
+//
+// Each process holds a bounded cache of each bucket that a watch keeps fresh,
+// so that in steady state admitting a call reads no network. A process whose
+// watch has had no contact for five seconds reads from the leader instead, so
+// a revoked token is refused everywhere within that time (contract section 2,
+// SEC-70).
+//
+// Writes compare and set: of two that change the same thing, the second gets a
+// ResourceConflict and reads again.
+package registry

@@ -1,0 +1,160 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/latchwire/latchwire/pkg/invocation"
+)
+
+// An Extension is an application that can be installed on locks.
+type Extension struct {
+	ID          invocation.ExtensionID `json:"id,omitempty"` // empty for a built-in
+	Slug        invocation.Slug        `json:"slug"`
+	DisplayName string                 `json:"displayName"`
+	WebhookURL  string                 `json:"webhookUrl,omitempty"`
+	BasicUser   string                 `json:"basicUser,omitempty"`
+	BasicSecret string                 `json:"basicSecret,omitempty"`
+	Secrets     []SigningSecret        `json:"secrets,omitempty"`
+	Disabled    bool                   `json:"disabled,omitempty"`
+	// Revision is that of the manifest in force; zero means that none was published.
+	Revision  int       `json:"revision,omitempty"`
+	CreatedAt time.Time `json:"createdAt"`
+
+	stored uint64 // the bucket's revision, for compare-and-set
+}
+
+// A SigningSecret signs what is sent to an extension's webhook. Several may be
+// live, so that they can be rotated without a gap (SEC-25).
+type SigningSecret struct {
+	ID        string    `json:"id"`
+	Secret    string    `json:"secret"` // with its whsec_ prefix
+	CreatedAt time.Time `json:"createdAt"`
+	ExpiresAt time.Time `json:"expiresAt,omitzero"` // zero: never
+}
+
+// Live returns the secrets that sign at the time, newest first.
+func (e Extension) Live(now time.Time) []SigningSecret {
+	var live []SigningSecret
+	for _, s := range slices.Backward(e.Secrets) {
+		if s.ExpiresAt.IsZero() || now.Before(s.ExpiresAt) {
+			live = append(live, s)
+		}
+	}
+	return live
+}
+
+// Party returns the extension as one side of an invocation on a lock.
+func (e Extension) Party(session invocation.SessionID) invocation.Party {
+	return invocation.Party{Slug: e.Slug, Partner: e.ID, Session: session}
+}
+
+// Extension returns an extension, or ExtensionNotFound.
+func (r *Registry) Extension(ctx context.Context, slug invocation.Slug) (Extension, error) {
+	v, found, err := r.extensions.get(ctx, string(slug))
+	if err != nil {
+		return Extension{}, err
+	}
+	if !found {
+		return Extension{}, invocation.Refuse(invocation.ExtensionNotFound)
+	}
+	e := v.value
+	e.stored = v.revision
+	return e, nil
+}
+
+// Extensions returns all extensions by slug, for operators.
+func (r *Registry) Extensions(ctx context.Context) ([]Extension, error) {
+	all, err := r.extensions.list(ctx)
+	slices.SortFunc(all, func(a, b Extension) int { return cmp.Compare(a.Slug, b.Slug) })
+	return all, err
+}
+
+// CreateExtension stores a new extension. It returns ResourceConflict if the
+// slug is taken: a slug belongs to one extension for ever.
+func (r *Registry) CreateExtension(ctx context.Context, e Extension) error {
+	return r.extensions.create(ctx, string(e.Slug), e, 0)
+}
+
+// UpdateExtension changes an extension as change says, which is asked again
+// with the newer value when somebody else got in first. It returns the value
+// stored, ExtensionNotFound, or change's own error.
+func (r *Registry) UpdateExtension(ctx context.Context, slug invocation.Slug, change func(*Extension) error) (Extension, error) {
+	for {
+		v, found, err := r.extensions.read(ctx, string(slug))
+		if err != nil {
+			return Extension{}, err
+		}
+		if !found {
+			return Extension{}, invocation.Refuse(invocation.ExtensionNotFound)
+		}
+		if err := change(&v.value); err != nil {
+			return Extension{}, err
+		}
+		err = r.extensions.update(ctx, string(slug), v)
+		if err == nil {
+			return v.value, nil
+		}
+		if invocation.CodeOf(err) != invocation.ResourceConflict {
+			return Extension{}, err
+		}
+	}
+}
+
+// A Manifest is one published revision of an extension's manifest.
+type Manifest struct {
+	Slug     invocation.Slug `json:"slug"`
+	Revision int             `json:"revision"`
+	Document json.RawMessage `json:"document"`
+	At       time.Time       `json:"at"`
+}
+
+// Manifest returns one revision of an extension's manifest, or ExtensionNotFound.
+func (r *Registry) Manifest(ctx context.Context, slug invocation.Slug, revision int) (Manifest, error) {
+	v, found, err := r.manifests.get(ctx, manifestKey(slug, revision))
+	if err != nil {
+		return Manifest{}, err
+	}
+	if !found {
+		return Manifest{}, invocation.Refuse(invocation.ExtensionNotFound)
+	}
+	return v.value, nil
+}
+
+// PublishManifest stores the next revision of an extension's manifest and puts
+// it in force. ResourceConflict says that somebody else has changed the
+// extension since e was read.
+func (r *Registry) PublishManifest(ctx context.Context, e Extension, m Manifest) (Extension, error) {
+	m.Slug, m.Revision = e.Slug, e.Revision+1
+	// One that was stored but never put in force is replaced: nothing reads it.
+	if err := r.putManifest(ctx, m); err != nil {
+		return Extension{}, err
+	}
+	e.Revision = m.Revision
+	if err := r.extensions.update(ctx, string(e.Slug), stored[Extension]{e, e.stored}); err != nil {
+		return Extension{}, err
+	}
+	return e, nil
+}
+
+func (r *Registry) putManifest(ctx context.Context, m Manifest) error {
+	key := manifestKey(m.Slug, m.Revision)
+	err := r.manifests.create(ctx, key, m, 0)
+	if invocation.CodeOf(err) != invocation.ResourceConflict {
+		return err
+	}
+	v, found, err := r.manifests.read(ctx, key)
+	if err != nil || !found {
+		return err
+	}
+	v.value = m
+	return r.manifests.update(ctx, key, v)
+}
+
+func manifestKey(slug invocation.Slug, revision int) string {
+	return string(slug) + "." + strconv.Itoa(revision)
+}

@@ -1,0 +1,90 @@
+package ledger
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/latchwire/latchwire/pkg/invocation"
+)
+
+// Subjects are built here and nowhere else. Every part is a validated id, a
+// slug, a hash or a number: none can hold a dot, a wildcard or white space.
+
+func invStream(p int) string      { return "INV_" + strconv.Itoa(p) }
+func lockStream(p int) string     { return "LOCK_" + strconv.Itoa(p) }
+func deliveryStream(p int) string { return "DELIVERY_" + strconv.Itoa(p) }
+
+const (
+	chainStream  = "CHAIN"
+	sentStream   = "SENT"
+	limitsStream = "LIMITS"
+	blocksStream = "BLOCKS"
+	deadStream   = "DEAD"
+)
+
+// The durable consumers.
+const (
+	DispatchConsumer = "dispatch"
+	FanOutConsumer   = "fanout"
+	DeliverConsumer  = "deliver"
+)
+
+func join(parts ...string) string { return strings.Join(parts, ".") }
+
+func requestSubject(lock invocation.LockID, id invocation.ID) string {
+	return join("inv", strconv.Itoa(lock.Partition()), "req", string(id))
+}
+
+func stateSubject(lock invocation.LockID, id invocation.ID) string {
+	return join("inv", strconv.Itoa(lock.Partition()), "st", string(id))
+}
+
+// guardSubject matches the request and the state of one invocation.
+func guardSubject(lock invocation.LockID, id invocation.ID) string {
+	return join("inv", strconv.Itoa(lock.Partition()), "*", string(id))
+}
+
+func emissionSubject(lock invocation.LockID, id invocation.ID) string {
+	return join("inv", strconv.Itoa(lock.Partition()), "em", string(id))
+}
+
+func lockSubject(lock invocation.LockID) string {
+	return join("lock", strconv.Itoa(lock.Partition()), string(lock))
+}
+
+func chainSubject(correlation invocation.ID) string { return join("chain", string(correlation)) }
+
+func sentSubject(ext invocation.Slug, lock invocation.LockID, event invocation.ID) string {
+	return join("sent", string(ext), string(lock), string(event))
+}
+
+// lastSentSubject matches every event sent to an extension on a lock.
+func lastSentSubject(ext invocation.Slug, lock invocation.LockID) string {
+	return join("sent", string(ext), string(lock), "*")
+}
+
+func limitSubject(b invocation.Bucket, key string, window int64) string {
+	return join("lim", string(b), key, strconv.FormatInt(window, 10))
+}
+
+func blockSubject(b invocation.Bucket, key string) string { return join("blk", string(b), key) }
+
+func deliverySubject(d Delivery) string { return deliveryName("dlv", d) }
+
+func scheduleSubject(d Delivery) string { return deliveryName("tmr", d) }
+
+func deliveryName(kind string, d Delivery) string {
+	return join(kind, strconv.Itoa(d.Lock.Partition()), string(d.Extension), string(d.Lock), d.ID)
+}
+
+func deadDeliverySubject(id string) string { return join("dead", "delivery", id) }
+
+func deadMessageSubject(stream string, seq uint64) string {
+	return join("dead", "message", stream, strconv.FormatUint(seq, 10))
+}
+
+// wakeSubject is where the settlement of an invocation is told to whoever waits.
+func wakeSubject(id invocation.ID) string { return join("settled", string(id)) }
+
+// lastToken returns what follows the last dot of a subject.
+func lastToken(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }

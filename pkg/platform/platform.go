@@ -1,0 +1,101 @@
+package platform
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/latchwire/latchwire/pkg/broker"
+	"github.com/latchwire/latchwire/pkg/catalog"
+	"github.com/latchwire/latchwire/pkg/egress"
+	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/ledger"
+	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/service"
+	"github.com/latchwire/latchwire/pkg/telemetry"
+)
+
+// A Config says how to reach the stores and third parties. It must be the same
+// in every service of an installation, but for the broker's name.
+type Config struct {
+	Broker broker.Config
+	Ledger ledger.Config
+	Egress egress.Config
+}
+
+// Register adds the settings that every service has.
+func (c *Config) Register(s *service.Settings) {
+	s.String(&c.Broker.URL, "nats-url", "nats://127.0.0.1:4222", "NATS servers, separated by commas")
+	s.String(&c.Broker.Credentials, "nats-nkey", "", "file with the nkey seed to authenticate to NATS with")
+	s.Int(&c.Ledger.Partitions, "partitions", 4, "partitions that locks are spread over, as latchwire setup made them")
+	s.Int(&c.Ledger.Replicas, "replicas", 1, "replicas of every stream: 1, or 3 in a cluster")
+	s.Duration(&c.Ledger.AckWait, "ack-wait", 0, "sign of life a worker owes; 0 means 30s")
+	s.Prefixes(&c.Egress.Policy.Allow, "egress-allow", "networks that webhooks may reach although they are private, also over plain HTTP: for development")
+	limit(s, &c.Ledger.Limits.Extension, "extension")
+	limit(s, &c.Ledger.Limits.Lock, "lock")
+	limit(s, &c.Ledger.Limits.Events, "events")
+	s.Check(func() error { return c.Ledger.WithDefaults().Validate() })
+	s.Check(func() error { return c.Egress.WithDefaults().Validate() })
+}
+
+func limit(s *service.Settings, l *invocation.Limit, bucket string) {
+	s.Int(&l.Max, "limit-"+bucket, 0, "calls that the bucket "+bucket+" admits in its window; 0 means the contract's figure")
+}
+
+// A Platform is the opened stores.
+type Platform struct {
+	Conn      *broker.Conn
+	Ledger    *ledger.Ledger
+	Registry  *registry.Registry
+	Catalog   *catalog.Catalog
+	Egress    *egress.Client
+	Telemetry *telemetry.Providers
+	Log       *slog.Logger
+	Config    Config
+}
+
+// Open connects and opens everything. The topology must have been set up. On
+// an error nothing stays open.
+func Open(ctx context.Context, cfg Config, t *telemetry.Providers, log *slog.Logger) (*Platform, error) {
+	conn, err := broker.Connect(cfg.Broker, log)
+	if err != nil {
+		return nil, err
+	}
+	p := &Platform{Conn: conn, Telemetry: t, Log: log, Config: cfg}
+	if err := p.open(ctx); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Platform) open(ctx context.Context) (err error) {
+	if p.Ledger, err = ledger.Open(ctx, p.Conn, p.Config.Ledger, p.Log); err != nil {
+		return err
+	}
+	if p.Registry, err = registry.Open(ctx, p.Conn, p.Log); err != nil {
+		return err
+	}
+	if p.Catalog, err = catalog.New(p.Registry); err != nil {
+		return err
+	}
+	p.Egress = egress.New(p.Config.Egress)
+	return nil
+}
+
+// Parts returns what keeps the platform alive, to be started before and
+// stopped after what uses it.
+func (p *Platform) Parts() []service.Part {
+	return []service.Part{
+		{Name: "nats", Run: func(ctx context.Context) error {
+			defer p.Egress.Close()
+			return p.Conn.Run(ctx)
+		}},
+		{Name: "ledger", Run: p.Ledger.Run},
+		{Name: "registry", Run: p.Registry.Run},
+	}
+}
+
+// Setup creates or updates the topology.
+func Setup(ctx context.Context, conn *broker.Conn, cfg ledger.Config) error {
+	return ledger.Topology(cfg).Apply(ctx, conn.JS)
+}

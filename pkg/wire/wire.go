@@ -1,0 +1,168 @@
+package wire
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/latchwire/latchwire/pkg/invocation"
+)
+
+// An Invocation is an invocation as callers see it (contract section 6).
+type Invocation struct {
+	InvocationID      invocation.ID           `json:"invocationId"`
+	CommandID         invocation.CapabilityID `json:"commandId"`
+	Capability        invocation.Kind         `json:"capability"`
+	Status            invocation.Status       `json:"status"`
+	Result            json.RawMessage         `json:"result"`
+	Error             *Failure                `json:"error"`
+	CausationID       *invocation.ID          `json:"causationId"`
+	CorrelationID     invocation.ID           `json:"correlationId"`
+	Depth             int                     `json:"depth"`
+	CausationInferred bool                    `json:"causationInferred"`
+	CreatedAt         string                  `json:"createdAt"`
+	SettledAt         *string                 `json:"settledAt"`
+}
+
+// A Failure says why an invocation did not complete.
+type Failure struct {
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
+// NewInvocation returns the wire form of an invocation.
+func NewInvocation(inv invocation.Invocation) Invocation {
+	out := Invocation{
+		InvocationID: inv.ID, CommandID: inv.Command, Capability: inv.Capability, Status: inv.Status,
+		Result: inv.Result, CausationID: orNull(inv.Chain.Causation), CorrelationID: inv.Chain.Correlation,
+		Depth: inv.Chain.Depth, CausationInferred: inv.Chain.Inferred,
+		CreatedAt: invocation.FormatTime(inv.CreatedAt), SettledAt: TimeOrNull(inv.SettledAt),
+	}
+	if inv.Error != nil {
+		f := Failure(*inv.Error)
+		out.Error = &f
+	}
+	return out
+}
+
+// An Event is a lock event's envelope (contract section 8).
+type Event struct {
+	EventID       invocation.ID           `json:"eventId"`
+	Seq           invocation.Seq          `json:"seq"`
+	Type          invocation.CapabilityID `json:"type"`
+	Payload       json.RawMessage         `json:"payload"`
+	Source        Source                  `json:"source"`
+	CausationID   *invocation.ID          `json:"causationId"`
+	CorrelationID invocation.ID           `json:"correlationId"`
+	Depth         int                     `json:"depth"`
+	CreatedAt     string                  `json:"createdAt"`
+}
+
+// A Source is where an event came from.
+type Source struct {
+	Extension          invocation.Slug         `json:"extension"`
+	PartnerExtensionID *invocation.ExtensionID `json:"partnerExtensionId"`
+	InvocationID       *invocation.ID          `json:"invocationId"`
+	Actor              invocation.Actor        `json:"actor"`
+}
+
+// NewEvent returns the wire form of an event.
+func NewEvent(e invocation.Event) Event {
+	return Event{
+		EventID: e.ID, Seq: e.Seq, Type: e.Type, Payload: e.Payload,
+		Source: Source{
+			Extension: e.Source.Extension, PartnerExtensionID: orNull(e.Source.Partner),
+			InvocationID: orNull(e.Source.Invocation), Actor: e.Source.Actor,
+		},
+		CausationID: orNull(e.Chain.Causation), CorrelationID: e.Chain.Correlation, Depth: e.Chain.Depth,
+		CreatedAt: invocation.FormatTime(e.CreatedAt),
+	}
+}
+
+// A HistoryLine is one line of a lock's visible history.
+type HistoryLine struct {
+	ID           invocation.ID     `json:"id"`
+	LockID       invocation.LockID `json:"lockId"`
+	Type         string            `json:"type"`
+	Actor        invocation.Actor  `json:"actor"`
+	Extension    *invocation.Slug  `json:"extension"`
+	InvocationID *invocation.ID    `json:"invocationId"`
+	Payload      json.RawMessage   `json:"payload"`
+	CreatedAt    string            `json:"createdAt"`
+}
+
+// A HistoryPlace is where a history line stands: on which lock, made by which
+// invocation, if any, and when.
+type HistoryPlace struct {
+	ID         invocation.ID
+	Lock       invocation.LockID
+	Invocation invocation.ID
+	At         time.Time
+}
+
+// NewHistoryLine returns the wire form of a history line.
+func NewHistoryLine(h invocation.HistoryLine, at HistoryPlace) HistoryLine {
+	payload := h.Payload
+	if payload == nil {
+		payload = json.RawMessage("{}")
+	}
+	return HistoryLine{
+		ID: at.ID, LockID: at.Lock, Type: h.Type, Actor: h.Actor, Extension: orNull(h.Extension),
+		InvocationID: orNull(at.Invocation), Payload: payload, CreatedAt: invocation.FormatTime(at.At),
+	}
+}
+
+// An Extension names the receiver of a webhook.
+type Extension struct {
+	Slug invocation.Slug `json:"slug"`
+}
+
+// A Webhook is what is sent to an extension: the event's name, and data by it
+// (contract sections 7 and 8). SentAt and RequestID are new at each attempt.
+type Webhook struct {
+	Event     string `json:"event"`
+	SentAt    string `json:"sentAt"`
+	RequestID string `json:"requestId"`
+	Data      any    `json:"data"`
+}
+
+// NewWebhook returns a webhook that is sent now.
+func NewWebhook(event string, now time.Time, data any) Webhook {
+	var id [12]byte
+	rand.Read(id[:]) //nolint:errcheck // it never fails since Go 1.24
+	return Webhook{Event: event, SentAt: invocation.FormatTime(now), RequestID: hex.EncodeToString(id[:]), Data: data}
+}
+
+// The names of the webhooks.
+const (
+	CommandInvoked   = "extension.command_invoked"
+	QueryInvoked     = "extension.query_invoked"
+	LockEventCreated = "lock_event.created"
+	ActionLogCreated = "action_log.created"
+)
+
+// TimeOrNull writes a time as the contract does, the zero time as null.
+func TimeOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := invocation.FormatTime(t)
+	return &s
+}
+
+// Encode writes a wire form. Numbers and strings that third parties wrote pass
+// through as they are (S-03).
+func Encode(v any) ([]byte, error) {
+	return jsonv2.Marshal(v, jsonv2.Deterministic(true))
+}
+
+func orNull[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
