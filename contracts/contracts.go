@@ -2,13 +2,14 @@ package contracts
 
 import (
 	"embed"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 )
 
-//go:embed openapi.yaml asyncapi.yaml schemas/*.json manifests/*.json examples/*.json
+//go:embed openapi.yaml asyncapi.yaml builtins.json schemas/*.json manifests/*.json examples/*.json
 var documents embed.FS
 
 const (
@@ -53,9 +54,24 @@ func BuiltIns() []string {
 	return append([]string{lockSlug}, others...)
 }
 
+// DisplayName returns the name of a built-in extension that people see, such as
+// "Wheel of Fortune". It returns false for every other slug.
+func DisplayName(slug string) (string, bool) {
+	var named []struct{ Slug, DisplayName string }
+	if err := json.Unmarshal(read("builtins.json"), &named); err != nil {
+		return "", false // a test reads the file
+	}
+	for _, b := range named {
+		if b.Slug == slug {
+			return b.DisplayName, true
+		}
+	}
+	return "", false
+}
+
 // Manifest returns the manifest of a built-in extension as JSON, in the form
-// in which manifests are served: schema "manifest" (contract section 12). It
-// returns false for every other slug.
+// in which manifests are published: schema "manifest-request", with every list
+// (contract sections 5 and 12). It returns false for every other slug.
 func Manifest(slug string) ([]byte, bool) {
 	data, err := documents.ReadFile(manifestDir + "/" + slug + extension)
 	return data, err == nil

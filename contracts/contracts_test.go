@@ -14,11 +14,9 @@ import (
 )
 
 func Example() {
-	data, _ := contracts.Manifest("dice")
-	var m struct{ DisplayName string }
-	_ = json.Unmarshal(data, &m)
-	fmt.Println(m.DisplayName, contracts.BuiltIns())
-	// Output: Dice [lock dice link penalty pillory tasks temporary-opening verification-picture wheel-of-fortune]
+	name, _ := contracts.DisplayName("temporary-opening")
+	fmt.Println(name, contracts.BuiltIns())
+	// Output: Hygiene opening [lock dice link penalty pillory tasks temporary-opening verification-picture wheel-of-fortune]
 }
 
 func TestWhatDoesNotExistIsNotFound(t *testing.T) {
@@ -29,6 +27,9 @@ func TestWhatDoesNotExistIsNotFound(t *testing.T) {
 		}
 		if _, found := contracts.Manifest(name); found {
 			t.Errorf("manifest %q: got one, want none", name)
+		}
+		if got, found := contracts.DisplayName(name); found {
+			t.Errorf("display name of %q: got %q, want none", name, got)
 		}
 	}
 }
@@ -43,6 +44,9 @@ func TestWhatIsListedIsThere(t *testing.T) {
 	for _, slug := range contracts.BuiltIns() {
 		if _, found := contracts.Manifest(slug); !found {
 			t.Errorf("no manifest of %s", slug)
+		}
+		if name, found := contracts.DisplayName(slug); !found || name == "" {
+			t.Errorf("no display name of %s", slug)
 		}
 	}
 	for _, doc := range [][]byte{contracts.OpenAPI(), contracts.AsyncAPI()} {

@@ -23,7 +23,6 @@ type capability struct {
 }
 
 type manifest struct {
-	Slug     string
 	Commands []capability
 	Queries  []capability
 	Events   []capability
@@ -75,18 +74,22 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	return all
 }
 
-func TestManifestsAreOfTheFormInWhichTheyAreServed(t *testing.T) {
+func TestManifestsAreOfTheFormInWhichTheyArePublished(t *testing.T) {
 	t.Parallel()
-	s := compile(t, "manifest")
+	published, served := compile(t, "manifest-request"), compile(t, "manifest")
 	for _, slug := range contracts.BuiltIns() {
 		data, _ := contracts.Manifest(slug)
-		if got := refusals(t, s, decode(t, data)); got != nil {
+		doc, _ := decode(t, data).(map[string]any)
+		if got := refusals(t, published, doc); got != nil {
 			t.Errorf("%s: refused for %q", slug, got)
 		}
-		m := manifestOf(t, slug)
-		if m.Slug != slug {
-			t.Errorf("%s: got slug %q", slug, m.Slug)
+		// What is served of it has no default left to fill in.
+		doc["slug"], doc["partnerExtensionId"], doc["revision"] = slug, nil, json.Number("1")
+		doc["displayName"], _ = contracts.DisplayName(slug)
+		if got := refusals(t, served, doc); got != nil {
+			t.Errorf("%s as served: refused for %q", slug, got)
 		}
+		m := manifestOf(t, slug)
 		for _, c := range slices.Concat(m.Commands, m.Queries, m.Events) {
 			if !strings.HasPrefix(c.ID, slug+".") {
 				t.Errorf("%s declares %s", slug, c.ID)

@@ -34,14 +34,15 @@ type Conn struct {
 	NC *nats.Conn
 	JS jetstream.JetStream
 
-	closed chan struct{}
+	timeout time.Duration
+	closed  chan struct{}
 }
 
 // Connect connects and waits for the first server to answer. From then on it
 // reconnects for ever; while it is away, publishing fails at once rather than
 // being kept for later, so that a refused call is surely not recorded.
-func Connect(cfg Config, log *slog.Logger) (*Conn, error) {
-	c := &Conn{closed: make(chan struct{})}
+func Connect(cfg Config, logger *slog.Logger) (*Conn, error) {
+	c := &Conn{timeout: cmp.Or(cfg.Timeout, 5*time.Second), closed: make(chan struct{})}
 	opts := []nats.Option{
 		nats.Name(cfg.Name),
 		nats.MaxReconnects(-1),
@@ -50,13 +51,13 @@ func Connect(cfg Config, log *slog.Logger) (*Conn, error) {
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(5 * time.Second),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			log.Warn("nats reported an error", slog.Any("error", err))
+			logger.Warn("nats reported an error", slog.Any("error", err))
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			log.Warn("nats is out of reach", slog.Any("error", err))
+			logger.Warn("nats is out of reach", slog.Any("error", err))
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			log.Info("nats is back", slog.Uint64("reconnects", nc.Stats().Reconnects))
+			logger.Info("nats is back", slog.Uint64("reconnects", nc.Stats().Reconnects))
 		}),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 	}
@@ -78,9 +79,9 @@ func Connect(cfg Config, log *slog.Logger) (*Conn, error) {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	js, err := jetstream.New(nc,
-		jetstream.WithDefaultTimeout(cmp.Or(cfg.Timeout, 5*time.Second)),
+		jetstream.WithDefaultTimeout(c.timeout),
 		jetstream.WithPublishAsyncMaxPending(16<<10),
-		jetstream.WithPublishAsyncTimeout(cmp.Or(cfg.Timeout, 5*time.Second)))
+		jetstream.WithPublishAsyncTimeout(c.timeout))
 	if err != nil {
 		nc.Close()
 		return nil, fmt.Errorf("open JetStream: %w", err)

@@ -7,7 +7,7 @@
 // gives it up to the dead letters, and any other error is retried with a
 // growing delay. Handlers never touch an ack:
 //
-//	router, err := broker.NewRouter(log)
+//	router, err := broker.NewRouter(log, 0)
 //	router.Handle("dispatch", sub, func(m *message.Message) error {
 //		d := broker.DeliveryOf(m)
 //		if !ready(d.Subject) {

@@ -47,7 +47,12 @@ func (r *Router) Running() <-chan struct{} { return r.router.Running() }
 // context cancelled, and Run returns an error.
 func (r *Router) Run(ctx context.Context) error {
 	closed := make(chan error, 1)
+	failed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-r.router.Running(): // closing earlier would wait for handlers that never start
+		case <-failed:
+		}
 		err := r.router.Close()
 		if err != nil {
 			for _, s := range r.subs {
@@ -57,7 +62,11 @@ func (r *Router) Run(ctx context.Context) error {
 		closed <- err
 	})
 	if err := r.router.Run(context.WithoutCancel(ctx)); err != nil {
+		close(failed)
 		stop()
+		for _, s := range r.subs { // those that did start
+			_ = s.Close() // it never fails
+		}
 		return fmt.Errorf("run the router: %w", err)
 	}
 	if stop() {
@@ -72,13 +81,15 @@ func (r *Router) Run(ctx context.Context) error {
 // settle is the outermost middleware: it turns the handler's error into the
 // message's fate and tells Watermill that all is well.
 func settle(h message.HandlerFunc) message.HandlerFunc {
+	h = recoverPanic(h) // a middleware may panic too
 	return func(m *message.Message) ([]*message.Message, error) {
+		f, ours := m.Context().Value(inFlightKey{}).(*inFlight)
 		_, err := h(m)
-		if f, ok := m.Context().Value(inFlightKey{}).(*inFlight); ok {
-			f.owner.finish(context.WithoutCancel(m.Context()), f, err)
-			return nil, nil
+		if !ours {
+			return nil, err
 		}
-		return nil, err
+		f.owner.finish(context.WithoutCancel(m.Context()), f, err)
+		return nil, nil
 	}
 }
 
@@ -99,11 +110,13 @@ func recoverPanic(h message.HandlerFunc) message.HandlerFunc {
 type watermillLog struct{ log *slog.Logger }
 
 func (w watermillLog) Error(msg string, err error, f watermill.LogFields) {
-	w.with(f).Error(msg, slog.Any("error", err))
+	w.with(f).Error("watermill", slog.String("message", msg), slog.Any("error", err))
 }
-func (w watermillLog) Info(msg string, f watermill.LogFields)  { w.with(f).Debug(msg) }
-func (w watermillLog) Debug(msg string, f watermill.LogFields) { w.with(f).Debug(msg) }
-func (w watermillLog) Trace(string, watermill.LogFields)       {}
+func (w watermillLog) Info(msg string, f watermill.LogFields) { w.Debug(msg, f) }
+func (w watermillLog) Debug(msg string, f watermill.LogFields) {
+	w.with(f).Debug("watermill", slog.String("message", msg))
+}
+func (w watermillLog) Trace(string, watermill.LogFields) {}
 
 // With returns a logger that adds the fields to each message.
 func (w watermillLog) With(f watermill.LogFields) watermill.LoggerAdapter {

@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -12,7 +13,7 @@ import (
 type ServerConfig struct {
 	// Dir is where streams are stored, on a disk that survives the process.
 	Dir string
-	// Addr is the TCP port on loopback to listen on; zero listens nowhere and
+	// Port is the TCP port on loopback to listen on; zero listens nowhere and
 	// serves connections of this process only, -1 takes a free port.
 	Port int
 	// SyncAlways makes every acknowledged write survive a power cut, at about
@@ -40,7 +41,13 @@ func StartServer(cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure the embedded NATS server: %w", err)
 	}
+	var why fatalLog
+	ns.SetLogger(&why, false, false)
 	ns.Start()
+	if fatal := why.first.Load(); fatal != nil {
+		ns.Shutdown()
+		return nil, fmt.Errorf("start the embedded NATS server: %s", *fatal)
+	}
 	if !ns.ReadyForConnections(30 * time.Second) {
 		ns.Shutdown()
 		return nil, errors.New("the embedded NATS server did not start within 30 s")
@@ -61,3 +68,28 @@ func (s *Server) Shutdown() {
 	s.ns.Shutdown()
 	s.ns.WaitForShutdown()
 }
+
+// fatalLog is the server's logger. It keeps the first reason that the server
+// cannot run for, which the server tells nobody else, and drops the rest.
+type fatalLog struct{ first atomic.Pointer[string] }
+
+// Fatalf keeps the first reason.
+func (l *fatalLog) Fatalf(format string, v ...any) {
+	why := fmt.Sprintf(format, v...)
+	l.first.CompareAndSwap(nil, &why)
+}
+
+// Noticef drops the message.
+func (l *fatalLog) Noticef(string, ...any) {}
+
+// Warnf drops the message.
+func (l *fatalLog) Warnf(string, ...any) {}
+
+// Errorf drops the message.
+func (l *fatalLog) Errorf(string, ...any) {}
+
+// Debugf drops the message.
+func (l *fatalLog) Debugf(string, ...any) {}
+
+// Tracef drops the message.
+func (l *fatalLog) Tracef(string, ...any) {}

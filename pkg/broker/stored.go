@@ -10,10 +10,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A StoredRequest asks for one stored message, by one of its fields.
+// A StoredRequest asks for one stored message: the one at Sequence, the newest
+// of LastBySubject, or the first of NextBySubject at or after Sequence.
 type StoredRequest struct {
 	Sequence      uint64 `json:"seq,omitempty"`
 	LastBySubject string `json:"last_by_subj,omitempty"`
+	NextBySubject string `json:"next_by_subj,omitempty"`
 }
 
 type storedAnswer struct {
@@ -35,6 +37,9 @@ func (c *Conn) Stored(ctx context.Context, stream string, ask StoredRequest) (*j
 	if err != nil {
 		return nil, fmt.Errorf("encode the request: %w", err)
 	}
+	// An answer that got lost must not be waited for as long as the caller lives.
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	msg, err := c.NC.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
 	if err != nil {
 		return nil, fmt.Errorf("ask the leader of %s: %w", stream, err)

@@ -44,14 +44,15 @@ type Delivery struct {
 // messages in flight. It acknowledges nothing by itself: the router made by
 // [NewRouter] turns each handler's error into an ack, a hand-back or a burial.
 type Subscriber struct {
-	js  jetstream.JetStream
-	cfg Subscription
-	log *slog.Logger
+	conn *Conn
+	cfg  Subscription
+	log  *slog.Logger
 
 	slots    chan struct{} // one token for each message in flight
-	handlers sync.WaitGroup
 	once     sync.Once
 	stopping chan struct{} // closed by Close: hand back what is still to come
+	keeper   sync.WaitGroup
+	beater   sync.WaitGroup
 
 	mu       sync.Mutex
 	inFlight map[*inFlight]struct{}
@@ -78,7 +79,7 @@ func NewSubscriber(c *Conn, cfg Subscription, log *slog.Logger) *Subscriber {
 	cfg.InFlight = cmp.Or(cfg.InFlight, 1024)
 	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, 10*time.Second)
 	return &Subscriber{
-		js: c.JS, cfg: cfg, log: log,
+		conn: c, cfg: cfg, log: log,
 		slots:    make(chan struct{}, cfg.InFlight),
 		stopping: make(chan struct{}),
 		inFlight: make(map[*inFlight]struct{}),
@@ -98,30 +99,86 @@ func DeliveryOf(m *message.Message) Delivery {
 // Subscribe starts to deliver. The topic is only a name in logs and traces:
 // what is read was fixed by the Subscription. It serves one call.
 func (s *Subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, error) {
-	c, err := s.js.Consumer(ctx, s.cfg.Stream, s.cfg.Durable)
-	if err != nil {
-		return nil, fmt.Errorf("consumer %s of %s: %w", s.cfg.Durable, s.cfg.Stream, err)
-	}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s.out, s.cancel = make(chan *message.Message), cancel
-	cc, err := c.Consume(func(jm jetstream.Msg) { s.deliver(work, jm) },
-		jetstream.PullMaxMessages(min(s.cfg.InFlight, 512)),
-		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-			if !errors.Is(err, nats.ErrConnectionClosed) {
-				s.log.Warn("consuming was disturbed", slog.String("consumer", s.cfg.Durable), slog.Any("error", err))
-			}
-		}))
+	out := make(chan *message.Message)
+	s.mu.Lock()
+	s.out, s.cancel = out, cancel
+	s.mu.Unlock()
+	cc, err := s.start(work)
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("consume %s of %s: %w", s.cfg.Durable, s.cfg.Stream, err)
+		return nil, err
 	}
 	s.mu.Lock()
 	s.consume = cc
 	s.mu.Unlock()
-	s.handlers.Go(func() { s.beat(work) })
+	s.beater.Go(func() { s.beat(work) })
+	s.keeper.Go(func() { s.keep(work, cc) })
 	// The router may stop by its context alone.
-	context.AfterFunc(ctx, func() { _ = s.Close() })
-	return s.out, nil
+	context.AfterFunc(ctx, func() { _ = s.Close() }) // it never fails
+	return out, nil
+}
+
+// start begins to consume. The short heartbeat is how soon a lost pull request
+// is noticed, after a server went away without a word (jetstream section 6,
+// pitfall 23).
+func (s *Subscriber) start(ctx context.Context) (jetstream.ConsumeContext, error) {
+	c, err := s.conn.JS.Consumer(ctx, s.cfg.Stream, s.cfg.Durable)
+	if err != nil {
+		return nil, fmt.Errorf("consumer %s of %s: %w", s.cfg.Durable, s.cfg.Stream, err)
+	}
+	cc, err := c.Consume(func(jm jetstream.Msg) { s.deliver(ctx, jm) },
+		jetstream.PullMaxMessages(min(s.cfg.InFlight, 512)),
+		jetstream.PullHeartbeat(2*time.Second),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			if !errors.Is(err, nats.ErrConnectionClosed) {
+				s.log.LogAttrs(ctx, slog.LevelWarn, "consuming was disturbed", slog.String("consumer", s.cfg.Durable), slog.Any("error", err))
+			}
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("consume %s of %s: %w", s.cfg.Durable, s.cfg.Stream, err)
+	}
+	return cc, nil
+}
+
+// keep starts anew when the server ends the consuming, as it does when a
+// consumer is deleted and made again. Nothing else would notice.
+func (s *Subscriber) keep(ctx context.Context, cc jetstream.ConsumeContext) {
+	for {
+		select {
+		case <-s.stopping:
+			return
+		case <-cc.Closed():
+		}
+		if cc = s.restart(ctx); cc == nil {
+			return
+		}
+		s.mu.Lock()
+		s.consume = cc
+		s.mu.Unlock()
+	}
+}
+
+// restart tries every second to begin anew. It returns nil when there is no
+// more use in it.
+func (s *Subscriber) restart(ctx context.Context) jetstream.ConsumeContext {
+	retry := time.NewTicker(time.Second)
+	defer retry.Stop()
+	for {
+		select {
+		case <-s.stopping:
+			return nil
+		case <-retry.C:
+		}
+		if s.conn.NC.IsClosed() {
+			return nil
+		}
+		cc, err := s.start(ctx)
+		if err == nil {
+			return cc
+		}
+		s.log.LogAttrs(ctx, slog.LevelError, "consuming ended", slog.String("consumer", s.cfg.Durable), slog.Any("error", err))
+	}
 }
 
 // deliver runs in the consume callback, so it only hands over: the wait for a
@@ -242,6 +299,8 @@ func (s *Subscriber) held() []*inFlight {
 
 // abort cancels what the handlers hold.
 func (s *Subscriber) abort() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.cancel != nil {
 		s.cancel()
 	}
@@ -252,19 +311,24 @@ func (s *Subscriber) abort() {
 func (s *Subscriber) Close() error {
 	s.once.Do(func() {
 		close(s.stopping)
+		s.keeper.Wait()
 		s.mu.Lock()
 		cc := s.consume
 		s.mu.Unlock()
 		if cc == nil {
 			return
 		}
-		cc.Drain()
+		if s.conn.NC.IsConnected() {
+			cc.Drain()
+		} else {
+			cc.Stop() // what is buffered cannot be handed back, and comes again
+		}
 		<-cc.Closed()
 		for range s.cfg.InFlight { // every slot free: no handler is left
 			s.slots <- struct{}{}
 		}
-		s.cancel()
-		s.handlers.Wait()
+		s.abort()
+		s.beater.Wait()
 		close(s.out)
 	})
 	return nil

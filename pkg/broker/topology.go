@@ -43,8 +43,9 @@ func (t Topology) Apply(ctx context.Context, js jetstream.JetStream) error {
 }
 
 // Verify reports everything that is missing or differs in what the system's
-// promises rest on. Services run it at their start and refuse to run on a
-// topology that is not theirs.
+// promises rest on, by name. Services run it at their start and refuse to run
+// on a topology that is not theirs. Sizes, ages and replicas are not compared:
+// an operator may change them.
 func (t Topology) Verify(ctx context.Context, js jetstream.JetStream) error {
 	var problems []error
 	for _, want := range t.Streams {
@@ -53,9 +54,7 @@ func (t Topology) Verify(ctx context.Context, js jetstream.JetStream) error {
 			problems = append(problems, fmt.Errorf("stream %s: %w", want.Name, err))
 			continue
 		}
-		if got := s.CachedInfo().Config; !sameStream(got, want) {
-			problems = append(problems, fmt.Errorf("stream %s is configured differently", want.Name))
-		}
+		problems = append(problems, differences("stream "+want.Name, streamPromises(s.CachedInfo().Config), streamPromises(want))...)
 	}
 	for _, want := range t.KeyValues {
 		if _, err := js.KeyValue(ctx, want.Bucket); err != nil {
@@ -63,21 +62,51 @@ func (t Topology) Verify(ctx context.Context, js jetstream.JetStream) error {
 		}
 	}
 	for _, want := range t.Consumers {
-		if _, err := js.Consumer(ctx, want.Stream, want.Config.Durable); err != nil {
+		c, err := js.Consumer(ctx, want.Stream, want.Config.Durable)
+		if err != nil {
 			problems = append(problems, fmt.Errorf("consumer %s of %s: %w", want.Config.Durable, want.Stream, err))
+			continue
 		}
+		name := "consumer " + want.Config.Durable + " of " + want.Stream
+		problems = append(problems, differences(name, consumerPromises(c.CachedInfo().Config), consumerPromises(want.Config))...)
 	}
 	return errors.Join(problems...)
 }
 
-// sameStream compares what correctness rests on; sizes and replicas may be
-// changed by an operator.
-func sameStream(got, want jetstream.StreamConfig) bool {
-	return fmt.Sprint(got.Subjects) == fmt.Sprint(want.Subjects) &&
-		got.Retention == want.Retention &&
-		got.MaxMsgsPerSubject == want.MaxMsgsPerSubject &&
-		got.AllowMsgTTL == want.AllowMsgTTL &&
-		got.AllowMsgCounter == want.AllowMsgCounter &&
-		got.AllowMsgSchedules == want.AllowMsgSchedules &&
-		got.Storage == want.Storage
+// A promise is one setting that correctness rests on.
+type promise struct {
+	setting string
+	value   any
+}
+
+func streamPromises(c jetstream.StreamConfig) []promise {
+	return []promise{
+		{"subjects", c.Subjects},
+		{"retention", c.Retention},
+		{"storage", c.Storage},
+		{"messages per subject", c.MaxMsgsPerSubject},
+		{"direct reads", c.AllowDirect},
+		{"message TTL", c.AllowMsgTTL},
+		{"counters", c.AllowMsgCounter},
+		{"schedules", c.AllowMsgSchedules},
+	}
+}
+
+func consumerPromises(c jetstream.ConsumerConfig) []promise {
+	return []promise{
+		{"filter", c.FilterSubject},
+		{"ack policy", c.AckPolicy},
+		{"deliveries", c.MaxDeliver},
+		{"pending acks", c.MaxAckPending},
+	}
+}
+
+func differences(name string, got, want []promise) []error {
+	var problems []error
+	for i, w := range want {
+		if g, w := fmt.Sprint(got[i].value), fmt.Sprint(w.value); g != w {
+			problems = append(problems, fmt.Errorf("%s: %s is %s, must be %s", name, got[i].setting, g, w))
+		}
+	}
+	return problems
 }

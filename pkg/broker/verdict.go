@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -21,10 +22,12 @@ func (e dropError) Unwrap() error { return e.error }
 // Retry marks err as worth another try, no sooner than after. It hands the
 // message back and is no sign of poison: a message may come back like this
 // any number of times.
-func Retry(err error, after time.Duration) error { return retryError{err, after} }
+func Retry(err error, after time.Duration) error {
+	return retryError{cmp.Or(err, errors.New("not yet")), after}
+}
 
 // Drop marks err as permanent: the message goes to the dead letters.
-func Drop(err error) error { return dropError{err} }
+func Drop(err error) error { return dropError{cmp.Or(err, errors.New("given up"))} }
 
 // A Verdict is what becomes of a delivered message.
 type Verdict struct {

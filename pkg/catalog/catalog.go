@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/latchwire/latchwire/contracts"
 	"github.com/latchwire/latchwire/pkg/invocation"
@@ -53,17 +52,11 @@ func New(r *registry.Registry) (*Catalog, error) {
 			return nil, fmt.Errorf("built-in manifest %s: %w", name, err)
 		}
 		c.builtIns[slug] = builtIn{
-			extension: registry.Extension{Slug: slug, DisplayName: displayName(name), Revision: builtInRevision},
+			extension: registry.Extension{Slug: slug, DisplayName: contracts.DisplayName(name), Revision: builtInRevision},
 			compiled:  compiled,
 		}
 	}
 	return c, nil
-}
-
-// displayName writes a built-in's slug for people: "lock" is "Lock".
-func displayName(slug string) string {
-	words := strings.ReplaceAll(slug, "-", " ")
-	return strings.ToUpper(words[:1]) + words[1:]
 }
 
 // BuiltIn reports whether the slug is a built-in's.

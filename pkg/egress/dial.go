@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 )
 
@@ -64,7 +63,7 @@ func dialTLS(config *tls.Config, dial dialFunc) dialFunc {
 			return nil, err
 		}
 		own := config.Clone()
-		own.ServerName = strings.TrimSuffix(host, ".")
+		own.ServerName = host
 		conn := tls.Client(raw, own)
 		if err := conn.HandshakeContext(ctx); err != nil {
 			_ = raw.Close() // the handshake's error says it all

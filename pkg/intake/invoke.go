@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/latchwire/latchwire/pkg/crashpoint"
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/manifest/strictjson"
@@ -36,6 +37,7 @@ func (in *Intake) Invoke(ctx context.Context, c Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	crashpoint.Here(crashpoint.AfterRecord)
 	if !created {
 		return in.replay(ctx, a, stored)
 	}

@@ -124,7 +124,7 @@ func (e *Error) Unwrap() error { return e.cause }
 // Is reports whether target is an Error with the same code, so that
 // errors.Is(err, Refuse(code)) asks for the code alone.
 func (e *Error) Is(target error) bool {
-	t, ok := target.(*Error) //nolint:errorlint // Is compares with this very target, not with what it wraps
+	t, ok := target.(*Error)
 	return ok && t.Code == e.Code
 }
 

@@ -76,7 +76,7 @@ func (id CapabilityID) Slug() Slug {
 // which is at most 255.
 func NewLockID(partition int) LockID {
 	var b [idBytes]byte
-	rand.Read(b[:]) //nolint:errcheck // it never fails since Go 1.24
+	rand.Read(b[:])
 	b[0] = byte(partition)
 	return LockID(hex.EncodeToString(b[:]))
 }
@@ -103,7 +103,7 @@ func NewKey() string { return randomHex(16) }
 
 func randomHex(n int) string {
 	b := make([]byte, n)
-	rand.Read(b) //nolint:errcheck // it never fails since Go 1.24
+	rand.Read(b)
 	return hex.EncodeToString(b)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -136,8 +137,6 @@ func deliveryMessage(subject string, d Delivery, trace map[string][]string) (*na
 	}
 	m := nats.NewMsg(subject)
 	m.Data = data
-	for k, v := range trace {
-		m.Header[k] = v
-	}
+	maps.Copy(m.Header, trace)
 	return m, nil
 }

@@ -149,7 +149,7 @@ func (l *Ledger) History(ctx context.Context, id invocation.LockID, after uint64
 	}
 	for _, e := range all {
 		next = e.Seq
-		if len(e.Transition.History) > 0 {
+		if len(e.History) > 0 {
 			entries = append(entries, e)
 		}
 	}

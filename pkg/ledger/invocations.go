@@ -149,6 +149,9 @@ type Standing struct {
 	Events  []invocation.Emission
 }
 
+// Claimed reports whether a worker has the invocation and has not settled it.
+func (s Standing) Claimed() bool { return s.Settled == nil && s.Claim.seq != 0 }
+
 // Claim asks for the right to call the target of a request. The answer says
 // who has it, or that the invocation has settled. An owner's claim is kept
 // until deadline; lockSeq is the lock's last transition that the worker knows.

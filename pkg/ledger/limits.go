@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"sync"
 	"time"
@@ -75,7 +76,7 @@ func (l *Ledger) Charge(ctx context.Context, charges ...Charge) error {
 func (l *Ledger) giveBack(now time.Time, charges []Charge) {
 	for _, c := range charges {
 		if _, err := l.js.PublishMsgAsync(l.increment(c, now, -1)); err != nil {
-			l.log.Warn("a count was not given back", "bucket", string(c.Bucket))
+			l.log.Warn("a count was not given back", slog.String("bucket", string(c.Bucket)))
 		}
 	}
 }

@@ -67,8 +67,6 @@ func limitSubject(b invocation.Bucket, key string, window int64) string {
 	return join("lim", string(b), key, strconv.FormatInt(window, 10))
 }
 
-func blockSubject(b invocation.Bucket, key string) string { return join("blk", string(b), key) }
-
 func deliverySubject(d Delivery) string { return deliveryName("dlv", d) }
 
 func scheduleSubject(d Delivery) string { return deliveryName("tmr", d) }

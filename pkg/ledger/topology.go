@@ -76,14 +76,17 @@ func Topology(c Config) broker.Topology {
 			{Name: deadStream, Subjects: []string{"dead.>"}, MaxAge: invocation.Retention, MaxMsgsPerSubject: 1, AllowDirect: true},
 		},
 		KeyValues: []jetstream.KeyValueConfig{
-			{Bucket: "extensions", Replicas: c.Replicas}, {Bucket: "manifests", Replicas: c.Replicas},
-			{Bucket: "sessions", Replicas: c.Replicas}, {Bucket: "tokens", Replicas: c.Replicas, LimitMarkerTTL: time.Hour},
+			{Bucket: "extensions", Replicas: c.Replicas},
+			{Bucket: "manifests", Replicas: c.Replicas},
+			{Bucket: "sessions", Replicas: c.Replicas},
+			{Bucket: "tokens", Replicas: c.Replicas, LimitMarkerTTL: time.Hour},
 		},
 	}
 	for p := range c.Partitions {
 		t.Streams = append(t.Streams, partitionStreams(c, p)...)
 		t.Consumers = append(t.Consumers, partitionConsumers(c, p)...)
 	}
+	t.Consumers = append(t.Consumers, broker.Consumer{Stream: ManifestStream, Config: durable(c, AnnounceConsumer, "$KV.manifests.>")})
 	for i := range t.Streams {
 		t.Streams[i].Replicas = c.Replicas
 		t.Streams[i].MaxConsumers = -1
@@ -112,16 +115,17 @@ func partitionStreams(c Config, p int) []jetstream.StreamConfig {
 
 func partitionConsumers(c Config, p int) []broker.Consumer {
 	n := strconv.Itoa(p)
-	durable := func(name, filter string) jetstream.ConsumerConfig {
-		return jetstream.ConsumerConfig{
-			Durable: name, FilterSubject: filter, AckPolicy: jetstream.AckExplicitPolicy,
-			AckWait: c.AckWait, MaxAckPending: -1, MaxDeliver: -1, MaxWaiting: 512,
-		}
-	}
 	return []broker.Consumer{
-		{Stream: invStream(p), Config: durable(DispatchConsumer, "inv."+n+".req.*")},
-		{Stream: lockStream(p), Config: durable(FanOutConsumer, "lock."+n+".*")},
-		{Stream: deliveryStream(p), Config: durable(DeliverConsumer, "dlv."+n+".>")},
+		{Stream: invStream(p), Config: durable(c, DispatchConsumer, "inv."+n+".req.*")},
+		{Stream: lockStream(p), Config: durable(c, FanOutConsumer, "lock."+n+".*")},
+		{Stream: deliveryStream(p), Config: durable(c, DeliverConsumer, "dlv."+n+".>")},
+	}
+}
+
+func durable(c Config, name, filter string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: name, FilterSubject: filter, AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: c.AckWait, MaxAckPending: -1, MaxDeliver: -1, MaxWaiting: 512,
 	}
 }
 

@@ -88,14 +88,14 @@ func (c *Cache) entry(key cacheKey) *cacheEntry {
 	defer c.mu.Unlock()
 	if at, ok := c.entries[key]; ok {
 		c.recent.MoveToFront(at)
-		return at.Value.(*cacheEntry) //nolint:errcheck,forcetypeassert // the list holds nothing else
+		return at.Value.(*cacheEntry) //nolint:errcheck // the list holds nothing else
 	}
 	e := &cacheEntry{key: key}
 	c.entries[key] = c.recent.PushFront(e)
 	if c.recent.Len() > c.size {
 		last := c.recent.Back()
 		c.recent.Remove(last)
-		delete(c.entries, last.Value.(*cacheEntry).key) //nolint:errcheck,forcetypeassert // the list holds nothing else
+		delete(c.entries, last.Value.(*cacheEntry).key) //nolint:errcheck // the list holds nothing else
 	}
 	return e
 }

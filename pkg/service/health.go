@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
+// A round of checks takes checkTimeout at most and answers for checkFresh: the
+// readiness path has no credential, so asking it often must not cost more.
 const (
-	// checkTimeout bounds one round of checks.
 	checkTimeout = 2 * time.Second
-	// checkFresh is how long a round of checks answers for: the readiness path
-	// has no credential, so asking it often must not cost more.
-	checkFresh = time.Second
+	checkFresh   = time.Second
 )
 
 // The states of readiness, as the answer's status shows them.

@@ -113,11 +113,15 @@ func serve(ctx context.Context, cfg HTTPConfig, ln net.Listener, handler http.Ha
 		ErrorLog:          slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
 		BaseContext:       func(net.Listener) context.Context { return work },
 	}
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ln) }()
+	var ended error
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		ended = srv.Serve(ln)
+	}()
 	select {
-	case err := <-served:
-		return fmt.Errorf("serving ended: %w", errors.Join(err, srv.Close()))
+	case <-served:
+		return fmt.Errorf("serving ended: %w", errors.Join(ended, srv.Close()))
 	case <-ctx.Done():
 	}
 	drain, cancel := context.WithTimeout(work, cfg.DrainTimeout)

@@ -117,7 +117,9 @@ func TestRequestsThatTakeTooLongAreCut(t *testing.T) {
 		t.Errorf("got %v, want the cut named", err)
 	}
 	<-left
-	<-answer
+	if err := <-answer; err == nil {
+		t.Error("got an answer from a request that was cut off")
+	}
 }
 
 func TestSlowAndLargeHeadersAreRefused(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -137,8 +138,8 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 	var out strings.Builder
 	cfg := struct{ Token Secret }{canary}
 	fmt.Fprintf(&out, "%v %+v %#v %s %q %x %d", cfg, cfg, cfg, cfg.Token, cfg.Token, cfg.Token, cfg.Token)
-	NewLogger(&out, LogConfig{}).Info("x", "token", cfg.Token, "cfg", cfg)
-	NewLogger(&out, LogConfig{Format: LogText}).Info("x", "token", cfg.Token, "cfg", cfg)
+	NewLogger(&out, LogConfig{}).Info("x", slog.Any("token", cfg.Token), slog.Any("cfg", cfg))
+	NewLogger(&out, LogConfig{Format: LogText}).Info("x", slog.Any("token", cfg.Token), slog.Any("cfg", cfg))
 	if got := out.String(); strings.Contains(got, "CANARY") || strings.Contains(got, fmt.Sprintf("%x", canary)) || !strings.Contains(got, redacted) {
 		t.Errorf("got %s", got)
 	}

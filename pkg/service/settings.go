@@ -152,12 +152,12 @@ func (s *Settings) positional(args ...string) {
 	}
 }
 
-// report adds a problem, or each of those that errors.Join put together.
+// report adds a problem, or each of those that errors.Join put together on top.
 func (s *Settings) report(err error) {
 	if err == nil {
 		return
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only a join on top is taken apart
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
 			s.report(e)
 		}

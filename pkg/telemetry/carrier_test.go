@@ -71,18 +71,17 @@ func TestPartnersGetATraceparentAndNothingElse(t *testing.T) {
 	recorded, span := tel.Publish(chain, "x")
 	defer span.End(nil)
 	for name, tc := range map[string]struct {
-		ctx    context.Context
-		prefix string
-		suffix string
+		ctx            func() context.Context
+		prefix, suffix string
 	}{
-		"a recorded span":          {recorded, "00-" + telemetry.TraceIDOf("c"), "-01"},
-		"a chain with tracing off": {chain, "00-" + telemetry.TraceIDOf("c"), "-00"},
-		"neither":                  {t.Context(), "", ""},
+		"a recorded span":          {func() context.Context { return recorded }, "00-" + telemetry.TraceIDOf("c"), "-01"},
+		"a chain with tracing off": {func() context.Context { return chain }, "00-" + telemetry.TraceIDOf("c"), "-00"},
+		"neither":                  {t.Context, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := http.Header{"Tracestate": {"a=b"}, "Baggage": {"user=1"}, "X": {"y"}}
-			telemetry.InjectPartner(tc.ctx, h)
+			telemetry.InjectPartner(tc.ctx(), h)
 			got := h.Get("traceparent")
 			if !strings.HasPrefix(got, tc.prefix) || !strings.HasSuffix(got, tc.suffix) || (tc.prefix == "") != (got == "") {
 				t.Errorf("got %q, want %s…%s", got, tc.prefix, tc.suffix)

@@ -43,11 +43,13 @@ func TestEachMessageIsOneLineAndOneSpan(t *testing.T) {
 		},
 		"refused": {
 			invocation.Wrap(invocation.ServiceUnavailable, errors.New("no leader")), 1,
-			map[string]any{"err": "service-unavailable: no leader"}, "service-unavailable", "service-unavailable",
+			map[string]any{"err": "service-unavailable: no leader"},
+			"service-unavailable", "service-unavailable",
 		},
 		"a partner's address loses its query": {
 			&url.Error{Op: "Post", URL: "https://u:p@x.example/hook?key=CANARY", Err: errors.New("refused")}, 1,
-			map[string]any{"err": `Post "https://x.example/hook": refused`}, "_OTHER", "_OTHER",
+			map[string]any{"err": `Post "https://x.example/hook": refused`},
+			"_OTHER", "_OTHER",
 		},
 		"handed back, which is normal work": {errFull, 0, nil, "_OTHER", ""},
 	} {

@@ -43,7 +43,7 @@ func TestErrorsHaveAClosedSetOfTypes(t *testing.T) {
 	}
 }
 
-type timeoutError struct{ error }
+type timeoutError struct{}
 
 func (timeoutError) Timeout() bool { return true }
 func (timeoutError) Error() string { return "i/o timeout" }
@@ -57,7 +57,7 @@ func TestLoggedErrorsShowNoQuery(t *testing.T) {
 	}{
 		"one address":        {inner, `Get "http://b/": x`},
 		"one in another":     {&url.Error{Op: "Post", URL: "https://a/p?q=CANARY#CANARY", Err: inner}, `Post "https://a/p": Get "http://b/": x`},
-		"an unreadable one":  {&url.Error{Op: "parse", URL: "http://%CANARY", Err: errors.New("bad")}, `parse "[address]": bad`},
+		"an unreadable one":  {&url.Error{Op: "parse", URL: "http://%zz?CANARY", Err: errors.New("bad")}, `parse "[address]": bad`},
 		"a refusal's cause":  {invocation.Wrap(invocation.ServerError, inner), `server-error: Get "http://b/": x`},
 		"a cause said twice": {invocation.Refusef(invocation.InvalidField, "no: %w", errors.New("such")), "no: such"},
 	} {

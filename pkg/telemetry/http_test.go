@@ -36,7 +36,7 @@ func logged(t *testing.T) (*slog.Logger, func() []map[string]any) {
 	}
 }
 
-func compare(t *testing.T, line map[string]any, want map[string]any) {
+func compare(t *testing.T, line, want map[string]any) {
 	t.Helper()
 	for k, v := range want {
 		if line[k] != v {
@@ -54,11 +54,13 @@ func TestEachRequestIsOneLineAndOneSpan(t *testing.T) {
 	}{
 		"an answer": {
 			func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") },
-			map[string]any{"level": "INFO", "status": 200.0, "bytes": 5.0, "method": "POST", "route": "/locks/{id}", "code": nil}, "",
+			map[string]any{"level": "INFO", "status": 200.0, "bytes": 5.0, "method": "POST", "route": "/locks/{id}", "code": nil},
+			"",
 		},
 		"nothing written is 200": {
 			func(http.ResponseWriter, *http.Request) {},
-			map[string]any{"status": 200.0, "bytes": 0.0, "panicked": nil}, "",
+			map[string]any{"status": 200.0, "bytes": 0.0, "panicked": nil},
+			"",
 		},
 		"a flush sends the header": {
 			func(w http.ResponseWriter, _ *http.Request) {
@@ -67,32 +69,37 @@ func TestEachRequestIsOneLineAndOneSpan(t *testing.T) {
 				}
 				w.WriteHeader(500)
 			},
-			map[string]any{"status": 200.0}, "",
+			map[string]any{"status": 200.0},
+			"",
 		},
 		"hints are no answer": {
 			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(404) },
-			map[string]any{"status": 404.0, "level": "INFO"}, "",
+			map[string]any{"status": 404.0, "level": "INFO"},
+			"",
 		},
 		"a refusal's code, and no cause": {
 			func(w http.ResponseWriter, r *http.Request) {
 				telemetry.NoteError(r.Context(), invocation.Refuse(invocation.RateLimited))
 				w.WriteHeader(429)
 			},
-			map[string]any{"status": 429.0, "code": "rate-limited", "err": nil, "level": "INFO"}, "",
+			map[string]any{"status": 429.0, "code": "rate-limited", "err": nil, "level": "INFO"},
+			"",
 		},
 		"an unclassified error's cause": {
 			func(w http.ResponseWriter, r *http.Request) {
 				telemetry.NoteError(r.Context(), errors.New("disk on fire"))
 				w.WriteHeader(500)
 			},
-			map[string]any{"status": 500.0, "code": "server-error", "err": "server-error: disk on fire", "level": "ERROR"}, "500",
+			map[string]any{"status": 500.0, "code": "server-error", "err": "server-error: disk on fire", "level": "ERROR"},
+			"500",
 		},
 		"a chain": {
 			func(_ http.ResponseWriter, r *http.Request) {
 				telemetry.NoteChain(r.Context(), telemetry.Chain{CorrelationID: "c", InvocationID: "i", EventID: "e"})
 				telemetry.NoteOutcome(r.Context(), "completed")
 			},
-			map[string]any{"correlation_id": "c", "invocation_id": "i", "event_id": "e", "outcome": "completed"}, "",
+			map[string]any{"correlation_id": "c", "invocation_id": "i", "event_id": "e", "outcome": "completed"},
+			"",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

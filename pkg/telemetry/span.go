@@ -153,19 +153,19 @@ func plainURL(u *url.URL) string {
 func (p *Providers) start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	chain := chainFrom(ctx)
 	here := trace.SpanContextFromContext(ctx)
-	if chain == nil || here.TraceID() == ChainTraceID(chain.CorrelationID) {
-		return p.tracer.Start(ctx, name, opts...)
-	}
-	opts = append(opts, trace.WithNewRoot())
-	if here.IsValid() {
-		opts = append(opts, trace.WithLinks(link(here, linkCaller)))
-	}
-	if cause := parse(ctx, chain.Cause); cause.IsValid() {
-		opts = append(opts, trace.WithLinks(link(cause, linkCause)))
+	root := chain != nil && here.TraceID() != ChainTraceID(chain.CorrelationID)
+	if root {
+		opts = append(opts, trace.WithNewRoot())
+		if here.IsValid() {
+			opts = append(opts, trace.WithLinks(link(here, linkCaller)))
+		}
+		if cause := parse(ctx, chain.Cause); cause.IsValid() {
+			opts = append(opts, trace.WithLinks(link(cause, linkCause)))
+		}
 	}
 	caller := trace.SpanFromContext(ctx)
 	ctx, span := p.tracer.Start(ctx, name, opts...)
-	if span.SpanContext().IsSampled() {
+	if root {
 		caller.AddLink(link(span.SpanContext(), linkChain))
 	}
 	return ctx, span

@@ -133,7 +133,7 @@ type Webhook struct {
 // NewWebhook returns a webhook that is sent now.
 func NewWebhook(event string, now time.Time, data any) Webhook {
 	var id [12]byte
-	rand.Read(id[:]) //nolint:errcheck // it never fails since Go 1.24
+	rand.Read(id[:])
 	return Webhook{Event: event, SentAt: invocation.FormatTime(now), RequestID: hex.EncodeToString(id[:]), Data: data}
 }
 

@@ -123,7 +123,7 @@ func (s *scanner) next() (jsontext.Token, error) {
 	if err != nil {
 		return t, syntax(err)
 	}
-	switch t.Kind() {
+	switch t.Kind() { //nolint:exhaustive // true, false and null are only counted
 	case '}', ']':
 		return t, nil
 	case '{', '[':

@@ -110,7 +110,7 @@ func plain(s sdktrace.ReadOnlySpan) Span {
 func text(attrs []attribute.KeyValue) map[string]string {
 	out := make(map[string]string, len(attrs))
 	for _, a := range attrs {
-		out[string(a.Key)] = a.Value.Emit()
+		out[string(a.Key)] = a.Value.String()
 	}
 	return out
 }

@@ -1,0 +1,71 @@
+# Latchwire. `make` alone tests and lints; `make help` lists the targets.
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-builtin-rules --warn-undefined-variables
+.DEFAULT_GOAL := all
+
+BIN     := $(CURDIR)/.bin
+# One module after another: go.work is the list.
+MODULES := $(shell go list -m -f '{{.Dir}}')
+export GOTOOLCHAIN := local
+
+# Tools, pinned. Each is built once for each version.
+GOLANGCI_LINT_VERSION := v2.15.0
+DEADCODE_VERSION      := v0.52.0
+NATS_SERVER_VERSION   := v2.15.3
+GOLANGCI_LINT := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+DEADCODE      := $(BIN)/deadcode-$(DEADCODE_VERSION)
+NATS_SERVER   := $(BIN)/nats-server-$(NATS_SERVER_VERSION)
+
+# install builds tool $(1) into $(2).
+install = tmp=$$(mktemp -d) && GOBIN=$$tmp go install $(1) && mkdir -p $(BIN) && mv $$tmp/* $(2) && rmdir $$tmp
+
+.PHONY: all
+all: test lint ## Test and lint
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+.PHONY: run
+run: ## Run the whole pipeline here: embedded NATS, demo extensions
+	@go run ./services/latchwire/cmd/latchwire run --log-format text --log-level warn $(RUN_FLAGS)
+RUN_FLAGS ?=
+
+.PHONY: build
+build: ## Build every binary into .bin
+	@mkdir -p $(BIN)
+	@for s in edge-api dispatcher webhook-worker latchwire; do go build -o $(BIN)/$$s ./services/$$s/cmd/$$s; done
+
+.PHONY: test
+test: ## Every test, with the race detector
+	go test -race work
+
+.PHONY: lint
+lint: arrows $(GOLANGCI_LINT) $(DEADCODE) ## Lint, dead code, module arrows
+	$(GOLANGCI_LINT) run $(addsuffix /...,$(MODULES))
+	@dead="$$($(DEADCODE) -test work)"; if [ -n "$$dead" ]; then echo "$$dead"; exit 1; fi
+
+.PHONY: arrows
+arrows: ## Each module builds without the workspace, so imports point down
+	@for m in $(MODULES); do (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./...) || exit 1; done
+
+.PHONY: bench
+bench: ## Throughput, latency and CPU as ratios to a floor measured in the same run
+	go run ./services/latchwire/cmd/bench $(BENCH_FLAGS)
+BENCH_FLAGS ?=
+
+.PHONY: smoke
+smoke: build ## Run every command of the README
+	scripts/smoke
+
+.PHONY: processes
+processes: build $(NATS_SERVER) ## The end-to-end tests against separate processes, two of each service
+	NATS_SERVER=$(NATS_SERVER) BIN=$(BIN) scripts/processes go test -count=1 ./services/latchwire/e2e
+
+$(GOLANGCI_LINT):
+	@$(call install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION),$@)
+$(DEADCODE):
+	@$(call install,golang.org/x/tools/cmd/deadcode@$(DEADCODE_VERSION),$@)
+$(NATS_SERVER):
+	@$(call install,github.com/nats-io/nats-server/v2@$(NATS_SERVER_VERSION),$@)

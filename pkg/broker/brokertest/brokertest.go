@@ -1,0 +1,114 @@
+package brokertest
+
+import (
+	"log/slog"
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/latchwire/latchwire/pkg/broker"
+)
+
+// Start starts a server without a socket and returns a connection to it.
+func Start(t testing.TB) *broker.Conn {
+	t.Helper()
+	return Connect(t, StartServer(t))
+}
+
+// StartServer starts a server without a socket, for tests that need several
+// connections to it.
+func StartServer(t testing.TB) *broker.Server {
+	t.Helper()
+	s, err := broker.StartServer(broker.ServerConfig{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatalf("start a server: %v", err)
+	}
+	t.Cleanup(s.Shutdown)
+	return s
+}
+
+// Connect returns a connection to a server in this process.
+func Connect(t testing.TB, s *broker.Server) *broker.Conn {
+	t.Helper()
+	return connect(t, broker.Config{Server: s})
+}
+
+// ConnectURL returns a connection to a server that listens.
+func ConnectURL(t testing.TB, at string) *broker.Conn {
+	t.Helper()
+	return connect(t, broker.Config{URL: at})
+}
+
+func connect(t testing.TB, cfg broker.Config) *broker.Conn {
+	t.Helper()
+	c, err := broker.Connect(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// A Node is a server on loopback that can be stopped and started again with
+// everything it has stored. Its methods are called by one goroutine at a time.
+type Node struct {
+	// URL is where the server listens, the same after each start.
+	URL string
+
+	dir    string
+	port   int
+	server *broker.Server
+}
+
+// StartNode starts a server on a free port.
+func StartNode(t testing.TB) *Node {
+	t.Helper()
+	n := &Node{dir: t.TempDir(), port: -1}
+	n.Start(t)
+	n.URL = n.server.URL()
+	u, err := url.Parse(n.URL)
+	if err != nil {
+		t.Fatalf("parse %s: %v", n.URL, err)
+	}
+	if n.port, err = strconv.Atoi(u.Port()); err != nil {
+		t.Fatalf("port of %s: %v", n.URL, err)
+	}
+	t.Cleanup(n.Stop)
+	return n
+}
+
+// Start starts the server again after Stop.
+func (n *Node) Start(t testing.TB) {
+	t.Helper()
+	s, err := broker.StartServer(broker.ServerConfig{Dir: n.dir, Port: n.port})
+	if err != nil {
+		t.Fatalf("start a server: %v", err)
+	}
+	n.server = s
+}
+
+// Stop stops the server and waits until it has. Stopping twice is no error.
+func (n *Node) Stop() {
+	if n.server != nil {
+		n.server.Shutdown()
+		n.server = nil
+	}
+}
+
+// Eventually waits until the condition holds and fails the test if it does not
+// within the time. It asks every few milliseconds.
+func Eventually(t testing.TB, within time.Duration, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(within)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline.C:
+			t.Fatalf("not within %s: %s", within, what)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package brokertest
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/latchwire/latchwire/pkg/broker"
+)
+
+// A Cluster is several servers in this process, joined by routes on loopback.
+// Its methods are called by one goroutine at a time.
+type Cluster struct {
+	servers []*server.Server
+	options []*server.Options
+}
+
+// StartCluster starts a cluster and waits until it can make replicated streams.
+func StartCluster(t testing.TB, size int) *Cluster {
+	t.Helper()
+	ports := freePorts(t, 2*size)
+	routes := make([]string, size)
+	for i := range routes {
+		routes[i] = "nats://127.0.0.1:" + strconv.Itoa(ports[i])
+	}
+	c := &Cluster{servers: make([]*server.Server, size)}
+	for i := range size {
+		c.options = append(c.options, &server.Options{
+			ServerName: "node-" + strconv.Itoa(i),
+			Host:       "127.0.0.1",
+			Port:       ports[size+i],
+			Cluster:    server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i]},
+			Routes:     server.RoutesFromStr(strings.Join(routes, ",")),
+			JetStream:  true,
+			StoreDir:   t.TempDir(),
+			NoSigs:     true,
+			NoLog:      true,
+			MaxPayload: 1 << 20,
+		})
+		c.Start(t, i)
+	}
+	t.Cleanup(func() {
+		for i := range c.servers {
+			c.Stop(i)
+		}
+	})
+	Eventually(t, time.Minute, "the cluster is ready", c.ready)
+	return c
+}
+
+// Start starts the server with this index, again if it was stopped.
+func (c *Cluster) Start(t testing.TB, i int) {
+	t.Helper()
+	s, err := server.NewServer(c.options[i].Clone())
+	if err != nil {
+		t.Fatalf("configure server %d: %v", i, err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(30 * time.Second) {
+		s.Shutdown()
+		t.Fatalf("server %d did not start", i)
+	}
+	c.servers[i] = s
+}
+
+// Stop stops the server with this index. Stopping twice is no error.
+func (c *Cluster) Stop(i int) {
+	if s := c.servers[i]; s != nil {
+		s.Shutdown()
+		s.WaitForShutdown()
+		c.servers[i] = nil
+	}
+}
+
+// Connect returns a connection that knows all servers.
+func (c *Cluster) Connect(t testing.TB) *broker.Conn {
+	t.Helper()
+	urls := make([]string, 0, len(c.options))
+	for _, o := range c.options {
+		urls = append(urls, "nats://127.0.0.1:"+strconv.Itoa(o.Port))
+	}
+	return ConnectURL(t, strings.Join(urls, ","))
+}
+
+// Leader returns the index of the server that leads a stream, or -1.
+func (c *Cluster) Leader(stream string) int {
+	for i, s := range c.servers {
+		if s != nil && s.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
+			return i
+		}
+	}
+	return -1
+}
+
+// ready reports whether the cluster has a leader that knows all servers.
+func (c *Cluster) ready() bool {
+	return slices.ContainsFunc(c.servers, func(s *server.Server) bool {
+		return s != nil && s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == len(c.servers)
+	})
+}
+
+// freePorts returns ports that nobody listened on a moment ago.
+func freePorts(t testing.TB, n int) []int {
+	t.Helper()
+	ports := make([]int, 0, n)
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
+		if err != nil {
+			t.Fatalf("find a free port: %v", err)
+		}
+		defer l.Close() //nolint:errcheck // held until all are found, so that they differ
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
