@@ -97,10 +97,12 @@ func TestStopWaitsForTheHandlers(t *testing.T) {
 	<-begun
 	ended := make(chan error, 1)
 	go func() { ended <- w.stop() }()
+	early := time.NewTimer(100 * time.Millisecond)
+	defer early.Stop()
 	select {
 	case err := <-ended:
 		t.Fatalf("got the router stopped (%v) while a handler ran", err)
-	case <-time.After(100 * time.Millisecond):
+	case <-early.C:
 	}
 	close(gate)
 	if err := <-ended; err != nil || !done.Load() {

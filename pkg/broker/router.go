@@ -46,6 +46,11 @@ func (r *Router) Running() <-chan struct{} { return r.router.Running() }
 // handlers that run. Those that have not finished within the grace see their
 // context cancelled, and Run returns an error.
 func (r *Router) Run(ctx context.Context) error {
+	for _, s := range r.subs { // Watermill leaves goroutines behind when a handler cannot start
+		if _, err := s.consumer(ctx); err != nil {
+			return fmt.Errorf("run the router: %w", err)
+		}
+	}
 	closed := make(chan error, 1)
 	failed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

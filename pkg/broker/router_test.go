@@ -239,11 +239,11 @@ func TestHeartbeatsKeepASlowHandlersMessage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := start(t, time.Second)
+			c := start(t, 2*time.Second)
 			var calls atomic.Int64
 			startWorker(t, c, workerConfig{subscription: broker.Subscription{Heartbeat: tc.heartbeat}}, func(m *message.Message) error {
 				calls.Add(1)
-				slow := time.NewTimer(3 * time.Second)
+				slow := time.NewTimer(5 * time.Second)
 				defer slow.Stop()
 				<-slow.C
 				return nil

@@ -119,13 +119,22 @@ func (s *Subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 	return out, nil
 }
 
+// consumer finds the durable consumer.
+func (s *Subscriber) consumer(ctx context.Context) (jetstream.Consumer, error) {
+	c, err := s.conn.JS.Consumer(ctx, s.cfg.Stream, s.cfg.Durable)
+	if err != nil {
+		return nil, fmt.Errorf("consumer %s of %s: %w", s.cfg.Durable, s.cfg.Stream, err)
+	}
+	return c, nil
+}
+
 // start begins to consume. The short heartbeat is how soon a lost pull request
 // is noticed, after a server went away without a word (jetstream section 6,
 // pitfall 23).
 func (s *Subscriber) start(ctx context.Context) (jetstream.ConsumeContext, error) {
-	c, err := s.conn.JS.Consumer(ctx, s.cfg.Stream, s.cfg.Durable)
+	c, err := s.consumer(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("consumer %s of %s: %w", s.cfg.Durable, s.cfg.Stream, err)
+		return nil, err
 	}
 	cc, err := c.Consume(func(jm jetstream.Msg) { s.deliver(ctx, jm) },
 		jetstream.PullMaxMessages(min(s.cfg.InFlight, 512)),

@@ -51,8 +51,9 @@ func New(r *registry.Registry) (*Catalog, error) {
 		if err != nil {
 			return nil, fmt.Errorf("built-in manifest %s: %w", name, err)
 		}
+		display, _ := contracts.DisplayName(name)
 		c.builtIns[slug] = builtIn{
-			extension: registry.Extension{Slug: slug, DisplayName: contracts.DisplayName(name), Revision: builtInRevision},
+			extension: registry.Extension{Slug: slug, DisplayName: display, Revision: builtInRevision},
 			compiled:  compiled,
 		}
 	}

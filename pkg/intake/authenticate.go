@@ -18,8 +18,9 @@ type Caller struct {
 func (c Caller) Party() invocation.Party { return c.Extension.Party(c.Session.ID) }
 
 // Developer returns the extension that a developer token belongs to, from the
-// value of an Authorization header. It returns Unauthorized for everything
-// that is no such token, one of another kind included (contract section 2).
+// value of an Authorization header. It returns Unauthorized for what is no
+// token, and Forbidden for one of another kind or of a disabled extension
+// (contract sections 2 and 9).
 func (in *Intake) Developer(ctx context.Context, authorization string) (registry.Extension, error) {
 	t, err := in.token(ctx, authorization, registry.DeveloperToken)
 	if err != nil {
@@ -29,10 +30,14 @@ func (in *Intake) Developer(ctx context.Context, authorization string) (registry
 	if invocation.CodeOf(err) == invocation.ExtensionNotFound {
 		return registry.Extension{}, invocation.Refuse(invocation.Unauthorized)
 	}
+	if err == nil && e.Disabled {
+		return registry.Extension{}, invocation.Refusef(invocation.Forbidden, "the extension is disabled")
+	}
 	return e, err
 }
 
-// Admin returns the admin token of an Authorization header, or Unauthorized.
+// Admin returns the admin token of an Authorization header. It returns
+// Unauthorized for what is no token and Forbidden for one of another kind.
 func (in *Intake) Admin(ctx context.Context, authorization string) (registry.Token, error) {
 	return in.token(ctx, authorization, registry.AdminToken)
 }
@@ -47,7 +52,7 @@ func (in *Intake) token(ctx context.Context, authorization string, kind registry
 		return registry.Token{}, err
 	}
 	if t.Kind != kind {
-		return registry.Token{}, invocation.Refuse(invocation.Unauthorized)
+		return registry.Token{}, invocation.Refuse(invocation.Forbidden)
 	}
 	return t, nil
 }
@@ -79,15 +84,15 @@ type Viewer struct {
 }
 
 // MainPage returns the viewer of a main page token on its session. A token of
-// another session is SessionNotFound, an expired or unknown one Unauthorized
-// (contract section 2).
+// another session is SessionNotFound, an expired or unknown one Unauthorized,
+// one of another kind Forbidden (contract sections 2 and 9).
 func (in *Intake) MainPage(ctx context.Context, secret string, session invocation.SessionID) (Viewer, error) {
 	t, err := in.registry.Token(ctx, secret, in.ledger.Now())
 	if err != nil {
 		return Viewer{}, err
 	}
 	if t.Kind != registry.MainToken {
-		return Viewer{}, invocation.Refuse(invocation.Unauthorized)
+		return Viewer{}, invocation.Refuse(invocation.Forbidden)
 	}
 	if t.Session != session {
 		return Viewer{}, invocation.Refuse(invocation.SessionNotFound)

@@ -18,8 +18,15 @@ const (
 	Unknown   Status = "unknown"   // nobody can tell whether it ran
 )
 
-// Settled reports whether the status is final.
-func (s Status) Settled() bool { return s != Pending }
+// Settled reports whether the status is one of the four that are final.
+func (s Status) Settled() bool {
+	switch s {
+	case Completed, Rejected, Failed, Unknown:
+		return true
+	case Pending:
+	}
+	return false
+}
 
 // A Kind says what a capability is.
 type Kind string

@@ -18,11 +18,11 @@ type Link struct {
 	ID   invocation.ID     `json:"id"`
 	Lock invocation.LockID `json:"lock"`
 	// Extension is the receiver of a delivery; empty otherwise.
-	Extension invocation.Slug `json:"ext,omitempty"`
+	Extension invocation.Slug `json:"ext,omitzero"`
 	// Status and At tell how a delivery's attempt went and when.
-	Status string `json:"st,omitempty"`
-	Try    int    `json:"try,omitempty"`
-	At     int64  `json:"at,omitempty"` // milliseconds
+	Status string `json:"st,omitzero"`
+	Try    int    `json:"try,omitzero"`
+	At     int64  `json:"at,omitzero"` // milliseconds
 }
 
 // A LinkKind says what a link names.

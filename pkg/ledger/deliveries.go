@@ -137,6 +137,6 @@ func deliveryMessage(subject string, d Delivery, trace map[string][]string) (*na
 	}
 	m := nats.NewMsg(subject)
 	m.Data = data
-	maps.Copy(m.Header, trace)
+	maps.Copy(m.Header, traceOf(trace))
 	return m, nil
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -43,7 +44,7 @@ func (l *Ledger) Record(ctx context.Context, r Request) (stored invocation.Invoc
 		return invocation.Invocation{}, false, err
 	}
 	m := &nats.Msg{Subject: requestSubject(inv.Lock, inv.ID), Data: data, Header: nats.Header{}}
-	maps.Copy(m.Header, r.Trace)
+	maps.Copy(m.Header, traceOf(r.Trace))
 	m.Header[replyHeader] = []string{join(l.waiters.inbox, string(inv.ID))}
 	_, err = l.put(ctx, m,
 		jetstream.WithExpectLastSequenceForSubject(0, guardSubject(inv.Lock, inv.ID)),
@@ -69,7 +70,7 @@ func ParseRequest(d broker.Delivery) (Request, error) {
 	if rec.Version != recordVersion || requestSubject(rec.Lock, rec.ID) != d.Subject {
 		return Request{}, errors.New("the request does not fit its subject or is of another version")
 	}
-	r := Request{Invocation: rec.invocation(), LockSeq: rec.LockSeq, Trace: d.Header, Recorded: d.Stored}
+	r := Request{Invocation: rec.invocation(), LockSeq: rec.LockSeq, Trace: traceOf(d.Header), Recorded: d.Stored}
 	if reply := d.Header[replyHeader]; len(reply) > 0 {
 		r.Reply = reply[0]
 	}
@@ -81,40 +82,52 @@ func ParseRequest(d broker.Delivery) (Request, error) {
 // dispatch deadline is answered as the failure that it is, also before a
 // worker records it (design section 4).
 func (l *Ledger) Invocation(ctx context.Context, lock invocation.LockID, id invocation.ID) (invocation.Invocation, error) {
-	for _, read := range []func(context.Context, string, string) (*jetstream.RawStreamMsg, error){l.peek, l.newest} {
-		st, err := read(ctx, invStream(lock.Partition()), stateSubject(lock, id))
-		if err != nil {
-			return invocation.Invocation{}, err
-		}
-		claimed := false
-		if st != nil {
-			var rec stateRecord
-			if err := decode(st.Data, &rec); err != nil {
-				return invocation.Invocation{}, err
-			}
-			if rec.settled() {
-				return ofLock(rec.invocation(), lock)
-			}
-			claimed = true
-		}
-		req, err := read(ctx, invStream(lock.Partition()), requestSubject(lock, id))
-		if err != nil {
-			return invocation.Invocation{}, err
-		}
-		if req == nil {
-			continue // perhaps a replica that lags: the leader decides
-		}
-		var rec requestRecord
-		if err := decode(req.Data, &rec); err != nil {
-			return invocation.Invocation{}, err
-		}
-		inv := rec.invocation()
-		if o, over := invocation.Expired(req.Time.Add(invocation.DispatchGrace), l.Now()); over && !claimed {
-			inv = inv.Settle(o, req.Time.Add(invocation.DispatchDeadline))
-		}
-		return ofLock(inv, lock)
+	st, err := l.peek(ctx, invStream(lock.Partition()), stateSubject(lock, id))
+	if err != nil {
+		return invocation.Invocation{}, err
 	}
-	return invocation.Invocation{}, invocation.Refuse(invocation.InvocationNotFound)
+	state, err := parseState(st)
+	if err != nil {
+		return invocation.Invocation{}, err
+	}
+	if !state.settled() && l.cfg.Replicas > 1 { // a replica that lags decides nothing but a settlement
+		if st, err = l.newest(ctx, invStream(lock.Partition()), stateSubject(lock, id)); err != nil {
+			return invocation.Invocation{}, err
+		}
+		if state, err = parseState(st); err != nil {
+			return invocation.Invocation{}, err
+		}
+	}
+	if state.settled() {
+		return ofLock(state.invocation(), lock)
+	}
+	req, err := l.newest(ctx, invStream(lock.Partition()), requestSubject(lock, id))
+	if err != nil {
+		return invocation.Invocation{}, err
+	}
+	if req == nil {
+		return invocation.Invocation{}, invocation.Refuse(invocation.InvocationNotFound)
+	}
+	var rec requestRecord
+	if err := decode(req.Data, &rec); err != nil {
+		return invocation.Invocation{}, err
+	}
+	inv := rec.invocation()
+	claimed := st != nil
+	if o, over := invocation.Expired(req.Time.Add(invocation.DispatchGrace), l.Now()); over && !claimed {
+		inv = inv.Settle(o, req.Time.Add(invocation.DispatchDeadline))
+	}
+	return ofLock(inv, lock)
+}
+
+// parseState reads what stands on a state subject; nil is nothing.
+func parseState(m *jetstream.RawStreamMsg) (stateRecord, error) {
+	if m == nil {
+		return stateRecord{}, nil
+	}
+	var rec stateRecord
+	err := decode(m.Data, &rec)
+	return rec, err
 }
 
 // ofLock keeps an invocation of another lock of the partition out of sight.
@@ -222,11 +235,11 @@ func (l *Ledger) Settle(ctx context.Context, c Claim, inv invocation.Invocation,
 	if !errors.Is(err, errConflict) {
 		return err
 	}
-	s, err := l.Standing(ctx, inv)
+	st, err := l.newest(ctx, invStream(inv.Lock.Partition()), stateSubject(inv.Lock, inv.ID))
 	if err != nil {
 		return err
 	}
-	if s.Settled != nil && s.Settled.SettledAt.Equal(inv.SettledAt) && s.Settled.Status == inv.Status {
+	if st != nil && bytes.Equal(st.Data, data) {
 		return nil // an earlier try of ours was stored without an answer
 	}
 	return ErrSuperseded

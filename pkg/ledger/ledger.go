@@ -95,6 +95,9 @@ func (l *Ledger) Now() time.Time { return l.clock.now() }
 const (
 	wrongLastSequence = jetstream.JSErrCodeStreamWrongLastSequence         // a verdict: somebody else wrote
 	publishInProcess  = jetstream.JSErrCodeStreamWrongLastSequenceConstant // no verdict: ask again
+
+	clusterNotAvailable jetstream.ErrorCode = 10008 // an election, as is the next
+	clusterNotLeader    jetstream.ErrorCode = 10009
 )
 
 // errConflict says that the subject was not at the expected sequence.
@@ -108,9 +111,12 @@ func (l *Ledger) put(ctx context.Context, m *nats.Msg, opts ...jetstream.Publish
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Patience)
 	defer cancel()
 	for try := 1; ; try++ {
-		ack, err := l.js.PublishMsg(ctx, m, opts...)
+		ack, err := l.publish(ctx, m, opts)
 		if err == nil {
 			return ack.Sequence, nil
+		}
+		if errors.Is(err, nats.ErrMaxPayload) {
+			return 0, invocation.Wrap(invocation.PayloadTooLarge, err)
 		}
 		wait := broker.Backoff(try, 20*time.Millisecond, time.Second)
 		if api, ok := errors.AsType[*jetstream.APIError](err); ok {
@@ -119,6 +125,7 @@ func (l *Ledger) put(ctx context.Context, m *nats.Msg, opts ...jetstream.Publish
 				return 0, errConflict
 			case publishInProcess:
 				wait = broker.Backoff(1, 2*time.Millisecond, time.Second)
+			case clusterNotAvailable, clusterNotLeader:
 			default:
 				return 0, unavailable(err)
 			}
@@ -127,6 +134,13 @@ func (l *Ledger) put(ctx context.Context, m *nats.Msg, opts ...jetstream.Publish
 			return 0, unavailable(fmt.Errorf("%w; last: %w", err, context.Cause(ctx)))
 		}
 	}
+}
+
+// publish is one try: an answer that got lost costs a part of the patience only.
+func (l *Ledger) publish(ctx context.Context, m *nats.Msg, opts []jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.Patience/4)
+	defer cancel()
+	return l.js.PublishMsg(ctx, m, opts...)
 }
 
 // unavailable hides why JetStream gave no answer.

@@ -76,22 +76,22 @@ type transitionRecord struct {
 	History []historyRecord  `json:"hist,omitempty"`
 	Source  sourceRecord     `json:"src"`
 	Chain   chainRecord      `json:"chain"`
-	Applied invocation.ID    `json:"by,omitempty"`
-	Refused *failureRecord   `json:"no,omitempty"`
+	Applied invocation.ID    `json:"by,omitzero"`
+	Refused *failureRecord   `json:"no,omitzero"`
 	At      int64            `json:"at"` // milliseconds
 }
 
 type historyRecord struct {
 	Type      string           `json:"t"`
-	Extension invocation.Slug  `json:"s,omitempty"`
+	Extension invocation.Slug  `json:"s,omitzero"`
 	Actor     invocation.Actor `json:"a"`
-	Payload   json.RawMessage  `json:"p,omitempty"`
+	Payload   json.RawMessage  `json:"p,omitzero"`
 }
 
 type sourceRecord struct {
-	Extension  invocation.Slug        `json:"s,omitempty"`
-	Partner    invocation.ExtensionID `json:"x,omitempty"`
-	Invocation invocation.ID          `json:"i,omitempty"`
+	Extension  invocation.Slug        `json:"s,omitzero"`
+	Partner    invocation.ExtensionID `json:"x,omitzero"`
+	Invocation invocation.ID          `json:"i,omitzero"`
 	Actor      invocation.Actor       `json:"a"`
 }
 

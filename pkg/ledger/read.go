@@ -13,7 +13,11 @@ import (
 // peek returns the newest message of a subject from any replica. Nil means
 // only that this replica has none.
 func (l *Ledger) peek(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
-	m, err := l.streams[stream].GetLastMsgForSubject(ctx, subject)
+	s, found := l.streams[stream]
+	if !found { // of a partition that there is not
+		return nil, nil
+	}
+	m, err := s.GetLastMsgForSubject(ctx, subject)
 	if err == nil {
 		return m, nil
 	}
@@ -34,7 +38,11 @@ func (l *Ledger) newest(ctx context.Context, stream, subject string) (*jetstream
 
 // at returns the message with this sequence, or nil if there is none.
 func (l *Ledger) at(ctx context.Context, stream string, seq uint64) (*jetstream.RawStreamMsg, error) {
-	m, err := l.streams[stream].GetMsg(ctx, seq)
+	s, found := l.streams[stream]
+	if !found {
+		return nil, nil
+	}
+	m, err := s.GetMsg(ctx, seq)
 	if err == nil {
 		return m, nil
 	}
@@ -49,6 +57,9 @@ func (l *Ledger) at(ctx context.Context, stream string, seq uint64) (*jetstream.
 
 // askLeader reads from the stream's leader and goes on asking while there is none.
 func (l *Ledger) askLeader(ctx context.Context, stream string, ask broker.StoredRequest) (*jetstream.RawStreamMsg, error) {
+	if _, found := l.streams[stream]; !found {
+		return nil, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Patience)
 	defer cancel()
 	for try := 1; ; try++ {

@@ -12,22 +12,23 @@ import (
 
 // The stored forms. They are ours alone, so their names are short; a field is
 // only ever added, and its zero value means what its absence meant before, so
-// that workers of two versions read each other's records. Version is raised
+// that workers of two versions read each other's records. It is left out when
+// it is zero, not when it is empty: a result of {} is one. Version is raised
 // when that cannot hold, and a worker hands back what it does not know yet.
 const recordVersion = 1
 
 type partyRecord struct {
 	Slug    invocation.Slug        `json:"s"`
-	Partner invocation.ExtensionID `json:"x,omitempty"`
-	Session invocation.SessionID   `json:"i,omitempty"`
+	Partner invocation.ExtensionID `json:"x,omitzero"`
+	Session invocation.SessionID   `json:"i,omitzero"`
 }
 
 type chainRecord struct {
-	Causation   invocation.ID   `json:"c,omitempty"`
-	Correlation invocation.ID   `json:"r,omitempty"` // empty: the event's own id
-	Depth       int             `json:"d,omitempty"`
-	Inferred    bool            `json:"i,omitempty"`
-	Starter     invocation.Slug `json:"s,omitempty"`
+	Causation   invocation.ID   `json:"c,omitzero"`
+	Correlation invocation.ID   `json:"r,omitzero"` // empty: the event's own id
+	Depth       int             `json:"d,omitzero"`
+	Inferred    bool            `json:"i,omitzero"`
+	Starter     invocation.Slug `json:"s,omitzero"`
 }
 
 // requestRecord is an invocation as it was admitted.
@@ -46,7 +47,7 @@ type requestRecord struct {
 	Chain      chainRecord             `json:"chain"`
 	CreatedAt  int64                   `json:"at"` // milliseconds
 	// LockSeq is the lock's last transition when the call was admitted.
-	LockSeq uint64 `json:"ls,omitempty"`
+	LockSeq uint64 `json:"ls,omitzero"`
 }
 
 // stateRecord is what stands on an invocation's state subject: a claim, which
@@ -54,23 +55,22 @@ type requestRecord struct {
 type stateRecord struct {
 	Version int `json:"v"`
 
-	Owner    string `json:"own,omitempty"`
-	Token    string `json:"tok,omitempty"`
-	Deadline int64  `json:"due,omitempty"` // milliseconds
-	LockSeq  uint64 `json:"ls,omitempty"`
+	Token    string `json:"tok,omitzero"`
+	Deadline int64  `json:"due,omitzero"` // milliseconds
+	LockSeq  uint64 `json:"ls,omitzero"`
 
-	Status    invocation.Status `json:"st,omitempty"`
-	Request   *requestRecord    `json:"req,omitempty"`
-	Result    json.RawMessage   `json:"res,omitempty"`
-	Failure   *failureRecord    `json:"err,omitempty"`
-	SettledAt int64             `json:"at,omitempty"` // milliseconds
+	Status    invocation.Status `json:"st,omitzero"`
+	Request   *requestRecord    `json:"req,omitzero"`
+	Result    json.RawMessage   `json:"res,omitzero"`
+	Failure   *failureRecord    `json:"err,omitzero"`
+	SettledAt int64             `json:"at,omitzero"` // milliseconds
 	Events    []emissionRecord  `json:"ev,omitempty"`
 }
 
 type failureRecord struct {
 	Code    string          `json:"c"`
 	Message string          `json:"m"`
-	Details json.RawMessage `json:"d,omitempty"`
+	Details json.RawMessage `json:"d,omitzero"`
 }
 
 type emissionRecord struct {

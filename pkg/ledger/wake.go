@@ -1,7 +1,9 @@
 package ledger
 
 import (
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
@@ -11,6 +13,19 @@ import (
 
 // replyHeader tells the dispatcher where the recording replica listens.
 const replyHeader = "Latchwire-Reply"
+
+// traceOf returns the headers that travel along: all whose names are in lower
+// case, as those of a trace context are. The server's own and ours begin with a
+// capital, and mean something else on another message.
+func traceOf(headers map[string][]string) map[string][]string {
+	trace := make(map[string][]string, 2)
+	for name, values := range headers {
+		if strings.ToLower(name) == name {
+			trace[name] = values
+		}
+	}
+	return trace
+}
 
 // waiters wake those who wait for a settlement in this process. The wake-up
 // carries the settled invocation. It may be lost; the record is the truth.
@@ -99,7 +114,7 @@ func (l *Ledger) AwaitAnywhere(id invocation.ID) (settled <-chan invocation.Invo
 	}
 	// Known to the server before the caller reads the record, so no settlement
 	// falls between the two.
-	if err := l.conn.NC.Flush(); err != nil {
+	if err := l.conn.NC.FlushTimeout(2 * time.Second); err != nil {
 		_ = sub.Unsubscribe()
 		return nil, nil, unavailable(err)
 	}

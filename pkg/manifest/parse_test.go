@@ -78,6 +78,13 @@ func TestParseKeepsTheContractsForm(t *testing.T) {
 			}
 		})
 	}
+	if got := marshal(t, manifest.Document{}); got != `{"commands":[],"queries":[],"events":[],"subscriptions":[]}` {
+		t.Errorf("S-02: got %s, want empty lists", got)
+	}
+	spaced := parse(t, `{"events":[{"id":"my-ext.e","payloadSchema": { "type" : "object" } }]}`, nil)
+	if got := string(spaced.Events[0].PayloadSchema); got != object {
+		t.Errorf("got %s, want a schema without white space", got)
+	}
 	if got := marshal(t, manifest.Command{}); !strings.Contains(got, `"invocableBy":[]`) {
 		t.Errorf("S-02: got %s, want an empty list", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -135,8 +136,14 @@ func TestSlowAndLargeHeadersAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
 		_, _ = io.WriteString(c, tc.request)
-		line, _ := bufio.NewReader(c).ReadString('\n')
+		line, err := bufio.NewReader(c).ReadString('\n')
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: the server still waits", name)
+		}
 		if !strings.HasPrefix(line, tc.want) || tc.want == "" && line != "" && !strings.HasPrefix(line, "HTTP/1.1 408") {
 			t.Errorf("%s: got %q, want %q", name, line, tc.want)
 		}

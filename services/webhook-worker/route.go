@@ -10,6 +10,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/broker"
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
+	"github.com/latchwire/latchwire/pkg/platform"
 	"github.com/latchwire/latchwire/pkg/telemetry"
 	"github.com/latchwire/latchwire/pkg/wire"
 	"github.com/latchwire/latchwire/services/webhook-worker/internal/outbox"
@@ -59,9 +60,8 @@ func announceView() view {
 	}}
 }
 
-// handle adds a route to the router.
-func (w *worker) handle(r route) {
-	p := w.platform
+// addRoute adds a route to the router.
+func addRoute(p *platform.Platform, router *broker.Router, r route) {
 	sub := broker.NewSubscriber(p.Conn, broker.Subscription{
 		Stream: r.stream, Durable: r.consumer, InFlight: r.inFlight,
 		Heartbeat: p.Config.Ledger.WithDefaults().AckWait / 3,
@@ -81,7 +81,7 @@ func (w *worker) handle(r route) {
 		defer p.Telemetry.Metrics().Inflight(m.Context(), r.view.worker, -1)
 		return patient(r.handle(m.Context(), broker.DeliveryOf(m)))
 	}
-	w.router.Handle(r.stream+"/"+r.consumer, sub, work, observe)
+	router.Handle(r.stream+"/"+r.consumer, sub, work, observe)
 }
 
 // judge names what becomes of a message, for its log line.
@@ -90,7 +90,7 @@ func (v view) judge(err error) (string, slog.Level) {
 	case broker.Ack:
 		return "ack", v.quiet
 	case broker.HandBack:
-		return "hand-back", v.quiet
+		return "hand-back", slog.LevelDebug
 	case broker.Bury:
 		return "failed", slog.LevelWarn // tried again a few times before it is buried
 	}

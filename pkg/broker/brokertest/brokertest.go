@@ -88,6 +88,9 @@ func (n *Node) Start(t testing.TB) {
 	n.server = s
 }
 
+// Port returns the port that the server listens on.
+func (n *Node) Port() int { return n.port }
+
 // Stop stops the server and waits until it has. Stopping twice is no error.
 func (n *Node) Stop() {
 	if n.server != nil {

@@ -128,31 +128,21 @@ func (r *Registry) Manifest(ctx context.Context, slug invocation.Slug, revision 
 // PublishManifest stores the next revision of an extension's manifest and puts
 // it in force. ResourceConflict says that somebody else has changed the
 // extension since e was read.
+//
+// A stored revision is never replaced (SEC-56). One that stands there already
+// is another publisher's, who may have died before it was in force: it is put
+// in force in their place, and the caller's own comes after it.
 func (r *Registry) PublishManifest(ctx context.Context, e Extension, m Manifest) (Extension, error) {
 	m.Slug, m.Revision = e.Slug, e.Revision+1
-	// One that was stored but never put in force is replaced: nothing reads it.
-	if err := r.putManifest(ctx, m); err != nil {
-		return Extension{}, err
+	taken := r.manifests.create(ctx, manifestKey(m.Slug, m.Revision), m, 0)
+	if taken != nil && invocation.CodeOf(taken) != invocation.ResourceConflict {
+		return Extension{}, taken
 	}
 	e.Revision = m.Revision
 	if err := r.extensions.update(ctx, string(e.Slug), stored[Extension]{e, e.stored}); err != nil {
 		return Extension{}, err
 	}
-	return e, nil
-}
-
-func (r *Registry) putManifest(ctx context.Context, m Manifest) error {
-	key := manifestKey(m.Slug, m.Revision)
-	err := r.manifests.create(ctx, key, m, 0)
-	if invocation.CodeOf(err) != invocation.ResourceConflict {
-		return err
-	}
-	v, found, err := r.manifests.read(ctx, key)
-	if err != nil || !found {
-		return err
-	}
-	v.value = m
-	return r.manifests.update(ctx, key, v)
+	return e, taken
 }
 
 func manifestKey(slug invocation.Slug, revision int) string {

@@ -40,7 +40,8 @@ const maxPath = 512
 type Error struct {
 	// Reason is the class of the refusal.
 	Reason Reason
-	// Path is a JSON Pointer to the value at fault, empty for the root. Where
+	// Path is a JSON Pointer to the value at fault, empty for the root and where
+	// a limit of the whole text (bytes, depth, values) is passed. Where
 	// it would be longer than 512 bytes it points at the nearest value around
 	// it that is not.
 	Path string

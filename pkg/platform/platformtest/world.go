@@ -1,0 +1,82 @@
+package platformtest
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/latchwire/latchwire/pkg/broker"
+	"github.com/latchwire/latchwire/pkg/broker/brokertest"
+	"github.com/latchwire/latchwire/pkg/platform"
+	"github.com/latchwire/latchwire/pkg/service"
+	"github.com/latchwire/latchwire/pkg/telemetry"
+)
+
+// A World is one installation. Replicas are opened on it by [World.Open].
+type World struct {
+	cfg platform.Config
+	tel *telemetry.Providers
+}
+
+// New sets an installation up. Where cfg names no broker, a server without a
+// socket is started for it. Figures left zero are the system's, but for one
+// partition instead of four; webhooks may reach this machine. The providers may
+// be nil.
+func New(t testing.TB, cfg platform.Config, tel *telemetry.Providers) *World {
+	t.Helper()
+	if cfg.Broker.URL == "" && cfg.Broker.Server == nil {
+		cfg.Broker.Server = brokertest.StartServer(t)
+	}
+	if cfg.Ledger.Partitions == 0 {
+		cfg.Ledger.Partitions = 1
+	}
+	if cfg.Egress.Policy.Allow == nil {
+		cfg.Egress.Policy.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	}
+	conn, err := broker.Connect(cfg.Broker, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	defer conn.Close()
+	if err := platform.Setup(t.Context(), conn, cfg.Ledger); err != nil {
+		t.Fatalf("set the topology up: %v", err)
+	}
+	return &World{cfg: cfg, tel: tel}
+}
+
+// Open opens a replica, which lives until the test ends.
+func (w *World) Open(t testing.TB) *platform.Platform {
+	t.Helper()
+	p, err := platform.Open(t.Context(), w.cfg, w.tel, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatalf("open a replica: %v", err)
+	}
+	Run(t, p.Parts()...)
+	return p
+}
+
+// Run runs parts until the test ends, or until the returned function is called,
+// which waits for them and returns what they failed with.
+func Run(t testing.TB, parts ...service.Part) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var (
+		wg  sync.WaitGroup
+		err error
+	)
+	wg.Go(func() { err = service.Run(ctx, time.Minute, parts...) })
+	stop = func() error {
+		cancel()
+		wg.Wait()
+		return err
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Errorf("stop the parts: %v", err)
+		}
+	})
+	return stop
+}
