@@ -54,6 +54,9 @@ func Connect(cfg Config, logger *slog.Logger) (*Conn, error) {
 			logger.Warn("nats reported an error", slog.Any("error", err))
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err == nil { // closed on purpose
+				return
+			}
 			logger.Warn("nats is out of reach", slog.Any("error", err))
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {

@@ -258,32 +258,49 @@ func TestProxyOfTheEnvironmentIsIgnored(t *testing.T) {
 func TestConnectionsToOneHostAreBounded(t *testing.T) {
 	t.Parallel()
 	const most, calls = 3, 12
-	enough := make(chan struct{})
 	var busy, peak atomic.Int64
-	var all sync.Once
+	rounds := []*gate{newGate(most), newGate(most)}
 	target := listen(t, "127.0.0.1:0", func(c net.Conn, r *http.Request, n int64) bool {
 		now := busy.Add(1)
 		defer busy.Add(-1)
 		for old := peak.Load(); now > old && !peak.CompareAndSwap(old, now); old = peak.Load() {
 		}
-		if now == most {
-			all.Do(func() { close(enough) })
-		}
-		<-enough // once all connections are busy, all calls go on
+		rounds[(n-1)/calls].pass() // once all connections are busy, all calls go on
 		return keeps(okAnswer)(c, r, n)
 	})
 	c := open(t, Config{Policy: loopback(), MaxConnsPerHost: most})
-	var posts sync.WaitGroup
-	for range calls {
-		posts.Go(func() {
-			if _, err := c.Post(t.Context(), Request{URL: target.url, Body: []byte("{}")}); err != nil {
-				t.Errorf("got %v", err)
-			}
-		})
+	for range rounds {
+		var posts sync.WaitGroup
+		for range calls {
+			posts.Go(func() {
+				if _, err := c.Post(t.Context(), Request{URL: target.url, Body: []byte("{}")}); err != nil {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		posts.Wait()
 	}
-	posts.Wait()
-	if peak.Load() > most || target.conns.Load() != most || target.hits.Load() != calls {
+	if peak.Load() > most || target.conns.Load() != most || target.hits.Load() != int64(len(rounds)*calls) {
 		t.Errorf("got %d at once on %d connections, %d hits, want %d, %d, %d",
-			peak.Load(), target.conns.Load(), target.hits.Load(), most, most, calls)
+			peak.Load(), target.conns.Load(), target.hits.Load(), most, most, len(rounds)*calls)
 	}
+}
+
+// A gate holds everybody until enough have come.
+type gate struct {
+	missing atomic.Int64
+	open    chan struct{}
+}
+
+func newGate(enough int64) *gate {
+	g := &gate{open: make(chan struct{})}
+	g.missing.Store(enough)
+	return g
+}
+
+func (g *gate) pass() {
+	if g.missing.Add(-1) == 0 {
+		close(g.open)
+	}
+	<-g.open
 }

@@ -43,6 +43,7 @@ func hostileURLs() map[string]string {
 		"SEC-07 gopher":                            "gopher://x.y/",
 		"SEC-07 no scheme":                         "//example.com/",
 		"SEC-07 backslash":                         `https://ex\@127.0.0.1/`,
+		"SEC-07 backslash in the path":             `https://example.com/a\b`,
 		"SEC-07 line break":                        "https://example.com/\r\nX: y",
 		"SEC-07 space":                             "https://example.com/ x",
 		"SEC-07 delete character":                  "https://example.com/\x7f",

@@ -42,7 +42,7 @@ type admission struct {
 func (in *Intake) admit(ctx context.Context, c Call) (*admission, error) {
 	a := &admission{Call: c}
 	for _, check := range []func(context.Context, *admission) error{
-		in.checkKey,          //  3 400
+		in.checkBody,         //  3 400, 413
 		in.findCapability,    //  4 404
 		in.checkInvocable,    //  5 403
 		in.checkActor,        //  6 400
@@ -58,7 +58,13 @@ func (in *Intake) admit(ctx context.Context, c Call) (*admission, error) {
 	return a, nil
 }
 
-func (in *Intake) checkKey(_ context.Context, a *admission) error {
+// checkBody is what is left to ask of the body's shape once it was read. The
+// door that read it bounds it too; here the bound keeps a record within what
+// the store takes in one message (S-22).
+func (in *Intake) checkBody(_ context.Context, a *admission) error {
+	if len(a.Input) > invocation.MaxBody {
+		return invocation.Refuse(invocation.PayloadTooLarge)
+	}
 	if problems := CheckKey(a.Key); problems != nil {
 		return &invocation.Error{Code: invocation.InvalidInput, Problems: problems}
 	}
@@ -91,7 +97,7 @@ func (in *Intake) findCapability(ctx context.Context, a *admission) error {
 	if !snap.State.Installed(slug) {
 		return invocation.Refuse(invocation.UnknownCapability)
 	}
-	target, compiled, err := in.catalog.Offered(ctx, slug)
+	target, compiled, err := in.offered(ctx, slug)
 	if err != nil {
 		return err
 	}
@@ -104,6 +110,16 @@ func (in *Intake) findCapability(ctx context.Context, a *admission) error {
 	}
 	a.target, a.revision, a.capability = target, target.Revision, capability
 	return nil
+}
+
+// offered returns what an installed extension offers: nil if it has published
+// nothing, or is a built-in that this release does not know.
+func (in *Intake) offered(ctx context.Context, slug invocation.Slug) (registry.Extension, *manifest.Compiled, error) {
+	e, compiled, err := in.catalog.Offered(ctx, slug)
+	if invocation.CodeOf(err) == invocation.ExtensionNotFound {
+		return registry.Extension{}, nil, nil
+	}
+	return e, compiled, err
 }
 
 func (in *Intake) checkInvocable(_ context.Context, a *admission) error {

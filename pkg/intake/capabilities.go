@@ -35,7 +35,7 @@ func (in *Intake) Capabilities(ctx context.Context, v Viewer) ([]Offer, error) {
 	}
 	var offers []Offer
 	for _, slug := range slugs {
-		e, compiled, err := in.catalog.Offered(ctx, slug)
+		e, compiled, err := in.offered(ctx, slug)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -66,9 +67,9 @@ func (l *Ledger) Index(correlation invocation.ID, link Link) (PendingWrite, erro
 }
 
 func (k Link) messageID() string {
-	id := string(k.Kind[:1]) + string(k.ID)
+	id := join(string(k.Kind), string(k.ID))
 	if k.Kind == DeliveryLink {
-		id = join(id, string(k.Extension), string(rune('0'+min(k.Try, 9))), k.Status)
+		id = join(id, string(k.Extension), strconv.Itoa(k.Try), k.Status)
 	}
 	return id
 }
@@ -80,7 +81,7 @@ const maxLinks = 1000
 // thousand, each once.
 func (l *Ledger) Chain(ctx context.Context, correlation invocation.ID) ([]Link, error) {
 	var out []Link
-	seen := make(map[Link]bool)
+	seen := make(map[string]bool)
 	for seq := uint64(1); len(out) < maxLinks; {
 		m, err := l.streams[chainStream].GetMsg(ctx, seq, jetstream.WithGetMsgSubject(chainSubject(correlation)))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -93,8 +94,8 @@ func (l *Ledger) Chain(ctx context.Context, correlation invocation.ID) ([]Link, 
 		if err := decode(m.Data, &link); err != nil {
 			return nil, err
 		}
-		if !seen[link] {
-			seen[link] = true
+		if id := link.messageID(); !seen[id] {
+			seen[id] = true
 			out = append(out, link)
 		}
 		seq = m.Sequence + 1

@@ -10,10 +10,11 @@ import (
 
 // clock follows the server's clock by a measured offset.
 type clock struct {
-	offset atomic.Int64 // nanoseconds to add to this machine's clock
+	local  func() time.Time // this machine's clock
+	offset atomic.Int64     // nanoseconds to add to it
 }
 
-func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
+func (c *clock) now() time.Time { return c.local().Add(time.Duration(c.offset.Load())) }
 
 // measure asks the server for its time and takes the middle of the round trip
 // as the moment it was read.
@@ -22,12 +23,12 @@ func (c *clock) measure(ctx context.Context, js jetstream.JetStream) error {
 	if err != nil {
 		return err
 	}
-	before := time.Now()
+	before := c.local()
 	info, err := s.Info(ctx)
 	if err != nil {
 		return err
 	}
-	middle := before.Add(time.Since(before) / 2)
+	middle := before.Add(c.local().Sub(before) / 2)
 	c.offset.Store(int64(info.TimeStamp.Sub(middle)))
 	return nil
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -62,7 +62,7 @@ func (l *Ledger) Enqueue(ctx context.Context, trace map[string][]string, deliver
 		if err != nil {
 			return err
 		}
-		f, err := l.js.PublishMsgAsync(m, jetstream.WithMsgID(fmt.Sprintf("%s-%s-%d", d.Extension, d.ID, d.Attempt)), jetstream.WithStallWait(5*time.Second))
+		f, err := l.js.PublishMsgAsync(m, jetstream.WithMsgID(d.messageID()), jetstream.WithStallWait(5*time.Second))
 		if err != nil {
 			return unavailable(err)
 		}
@@ -82,6 +82,10 @@ func (l *Ledger) Enqueue(ctx context.Context, trace map[string][]string, deliver
 		return unavailable(err)
 	}
 	return nil
+}
+
+func (d Delivery) messageID() string {
+	return join(string(d.Extension), string(d.Lock), d.ID, strconv.Itoa(d.Attempt))
 }
 
 // Schedule puts a delivery on its queue at a later time, by any replica and

@@ -10,7 +10,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/invocation"
 )
 
-// A EventQuery asks for a lock's events after a cursor (contract section 3).
+// An EventQuery asks for a lock's events after a cursor (contract section 3).
 type EventQuery struct {
 	Lock  invocation.LockID
 	After invocation.Seq // exclusive
@@ -31,23 +31,33 @@ type EventPage struct {
 	Truncated bool
 }
 
-// scanLimit bounds the transitions that one page examines.
-const scanLimit = 512
+// The bounds of one scan: transitions, and bytes, lest a page of large payloads
+// outgrow what a connection buffers.
+const (
+	scanLimit = 512
+	scanBytes = 4 << 20
+)
 
 // Events returns the events after a cursor. A reader that pages by Last never
 // misses one, also while others are being written: a seq is assigned when its
 // event is committed, and a replica that lags serves a prefix.
+//
+// A cursor of zero asks for everything that is served. It lies before what is
+// served only if the lock's first transition is no longer among it.
 func (l *Ledger) Events(ctx context.Context, q EventQuery) (EventPage, error) {
 	page := EventPage{Last: q.After}
 	oldest, err := l.oldestEntry(ctx, q.Lock)
 	if err != nil {
 		return EventPage{}, err
 	}
-	page.Oldest = invocation.Seq(oldest * invocation.SeqsPerTransition)
-	page.Truncated = page.Oldest > 0 && q.After+1 < page.Oldest && q.After > 0
+	if oldest.Seq == 0 {
+		return l.nothingServed(ctx, q)
+	}
+	page.Oldest = firstSeqOf(oldest.Seq)
+	page.Truncated = q.After+1 < page.Oldest && (q.After > 0 || oldest.Prev != 0)
 	// The transition of the cursor itself may hold events after it.
-	from := max(uint64(q.After)/invocation.SeqsPerTransition, oldest)
-	entries, err := l.entries(ctx, q.Lock, max(from, 1)-1, scanLimit)
+	from := max(uint64(q.After)/invocation.SeqsPerTransition, oldest.Seq)
+	entries, more, err := l.entries(ctx, q.Lock, from-1, scanLimit)
 	if err != nil {
 		return EventPage{}, err
 	}
@@ -65,61 +75,88 @@ func (l *Ledger) Events(ctx context.Context, q EventQuery) (EventPage, error) {
 		}
 		page.Last = max(page.Last, lastSeqOf(e.Seq))
 	}
-	page.More = len(entries) == scanLimit
+	page.More = more
 	return page, nil
+}
+
+// nothingServed is the page of a lock that does not exist, or whose every
+// transition is older than the retention.
+func (l *Ledger) nothingServed(ctx context.Context, q EventQuery) (EventPage, error) {
+	m, err := l.peek(ctx, lockStream(q.Lock.Partition()), lockSubject(q.Lock))
+	if err != nil {
+		return EventPage{}, err
+	}
+	page := EventPage{Last: q.After}
+	if m != nil {
+		page.Truncated = q.After < lastSeqOf(m.Sequence)
+		page.Last = max(q.After, lastSeqOf(m.Sequence))
+	}
+	return page, nil
+}
+
+// firstSeqOf returns the seq of the transition's first event.
+func firstSeqOf(streamSeq uint64) invocation.Seq {
+	return invocation.Seq(streamSeq * invocation.SeqsPerTransition)
 }
 
 // lastSeqOf returns the last seq that an event of the transition could have.
 func lastSeqOf(streamSeq uint64) invocation.Seq {
-	return invocation.Seq(streamSeq*invocation.SeqsPerTransition) + invocation.SeqsPerTransition - 1
+	return firstSeqOf(streamSeq) + invocation.SeqsPerTransition - 1
 }
 
-// oldestEntry returns the stream sequence of the lock's first transition that
-// is still served: neither dropped by the server nor older than the retention.
-func (l *Ledger) oldestEntry(ctx context.Context, id invocation.LockID) (uint64, error) {
+// oldestEntry returns the lock's first transition that is still served, which
+// is neither dropped by the server nor older than the retention, or the zero
+// Entry.
+func (l *Ledger) oldestEntry(ctx context.Context, id invocation.LockID) (Entry, error) {
 	since := l.Now().Add(-invocation.Retention)
-	first, err := l.batch(ctx, id, 1, jetstreamext.GetBatchStartTime(since))
+	first, _, err := l.batch(ctx, id, 1, jetstreamext.GetBatchStartTime(since))
 	if err != nil || len(first) == 0 {
-		return 0, err
+		return Entry{}, err
 	}
-	return first[0].Seq, nil
+	return first[0], nil
 }
 
 // entries returns up to limit transitions of a lock after a stream sequence, in
-// order. A replica that lags returns fewer at the end, never with a gap.
-func (l *Ledger) entries(ctx context.Context, id invocation.LockID, after uint64, limit int) ([]Entry, error) {
+// order, and whether there are more. A replica that lags returns fewer at the
+// end, never with a gap.
+func (l *Ledger) entries(ctx context.Context, id invocation.LockID, after uint64, limit int) (found []Entry, more bool, err error) {
 	return l.batch(ctx, id, limit, jetstreamext.GetBatchSeq(after+1))
 }
 
-func (l *Ledger) batch(ctx context.Context, id invocation.LockID, limit int, from jetstreamext.GetBatchOpt) ([]Entry, error) {
+func (l *Ledger) batch(ctx context.Context, id invocation.LockID, limit int, from jetstreamext.GetBatchOpt) (found []Entry, more bool, err error) {
+	stream := lockStream(id.Partition())
+	if _, there := l.streams[stream]; !there {
+		return nil, false, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	messages, err := jetstreamext.GetBatch(ctx, l.js, lockStream(id.Partition()), limit, from, jetstreamext.GetBatchSubject(lockSubject(id)))
+	messages, err := jetstreamext.GetBatch(ctx, l.js, stream, limit, from,
+		jetstreamext.GetBatchSubject(lockSubject(id)), jetstreamext.GetBatchMaxBytes(scanBytes))
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, false, unavailable(err)
 	}
-	var out []Entry
 	for m, err := range messages {
 		if errors.Is(err, jetstreamext.ErrNoMessages) {
 			break
 		}
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, false, unavailable(err)
 		}
 		e, err := parseEntry(id, m.Sequence, m.Data)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		out = append(out, e)
+		found = append(found, e)
+		more = m.Header.Get("Nats-Num-Pending") != "0"
 	}
-	return out, nil
+	return found, more, nil
 }
 
 // Event returns one event of a lock by its id. It returns ResourceNotFound for
 // an id that is no event of this lock.
 func (l *Ledger) Event(ctx context.Context, lockID invocation.LockID, id invocation.ID) (invocation.Event, error) {
 	seq, ours := invocation.EventSeq(lockID, id)
-	if !ours {
+	if !ours || seq < invocation.SeqsPerTransition { // no transition has the sequence 0
 		return invocation.Event{}, invocation.Refuse(invocation.ResourceNotFound)
 	}
 	m, err := l.at(ctx, lockStream(lockID.Partition()), uint64(seq)/invocation.SeqsPerTransition)
@@ -143,7 +180,7 @@ func (l *Ledger) Event(ctx context.Context, lockID invocation.LockID, id invocat
 // History returns the transitions of a lock after a stream sequence that have
 // history lines, up to limit transitions, and the sequence to go on from.
 func (l *Ledger) History(ctx context.Context, id invocation.LockID, after uint64, limit int) (entries []Entry, next uint64, err error) {
-	all, err := l.entries(ctx, id, after, limit)
+	all, more, err := l.entries(ctx, id, after, limit)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -153,7 +190,7 @@ func (l *Ledger) History(ctx context.Context, id invocation.LockID, after uint64
 			entries = append(entries, e)
 		}
 	}
-	if len(all) < limit {
+	if !more {
 		next = 0
 	}
 	return entries, next, nil

@@ -49,6 +49,11 @@ func (l *Ledger) Record(ctx context.Context, r Request) (stored invocation.Invoc
 	_, err = l.put(ctx, m,
 		jetstream.WithExpectLastSequenceForSubject(0, guardSubject(inv.Lock, inv.ID)),
 		jetstream.WithMsgTTL(requestTTL))
+	if errors.Is(err, errPerhapsOurs) {
+		if m, readErr := l.newest(ctx, invStream(inv.Lock.Partition()), m.Subject); readErr == nil && m != nil && bytes.Equal(m.Data, data) {
+			err = nil
+		}
+	}
 	switch {
 	case err == nil:
 		return inv, true, nil

@@ -37,9 +37,16 @@ func Open(ctx context.Context, conn *broker.Conn, cfg Config, log *slog.Logger) 
 	if err := Topology(cfg).Verify(ctx, conn.JS); err != nil {
 		return nil, fmt.Errorf("the topology is not set up (latchwire setup does it): %w", err)
 	}
+	// With partitions unknown here, their locks would not exist.
+	switch _, err := conn.JS.Stream(ctx, invStream(cfg.Partitions)); {
+	case err == nil:
+		return nil, fmt.Errorf("the topology has more partitions than the %d configured", cfg.Partitions)
+	case !errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil, fmt.Errorf("count the partitions: %w", err)
+	}
 	l := &Ledger{
 		conn: conn, js: conn.JS, cfg: cfg, log: log,
-		clock: &clock{}, locks: newKeyLocks(), full: newOverLimits(),
+		clock: &clock{local: time.Now}, locks: newKeyLocks(), full: newOverLimits(),
 	}
 	if err := l.openStreams(ctx); err != nil {
 		return nil, err
@@ -103,13 +110,17 @@ const (
 // errConflict says that the subject was not at the expected sequence.
 var errConflict = errors.New("the subject has moved on")
 
+// errPerhapsOurs is errConflict after a try without an answer, which may be the
+// very one that was stored: the caller reads what is there before it concludes
+// that somebody else wrote.
+var errPerhapsOurs = fmt.Errorf("%w, perhaps by this very write", errConflict)
+
 // put publishes until the server gives an answer that decides, or the patience
-// is used up. It returns errConflict for a failed expectation; since an earlier
-// try may have been stored without an answer, the caller then reads what is
-// there before it concludes that somebody else wrote.
+// is used up. It returns errConflict or errPerhapsOurs for a failed expectation.
 func (l *Ledger) put(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Patience)
 	defer cancel()
+	conflict := errConflict
 	for try := 1; ; try++ {
 		ack, err := l.publish(ctx, m, opts)
 		if err == nil {
@@ -122,13 +133,15 @@ func (l *Ledger) put(ctx context.Context, m *nats.Msg, opts ...jetstream.Publish
 		if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 			switch api.ErrorCode { //nolint:exhaustive // the server's codes are no closed set
 			case wrongLastSequence:
-				return 0, errConflict
+				return 0, conflict
 			case publishInProcess:
 				wait = broker.Backoff(1, 2*time.Millisecond, time.Second)
 			case clusterNotAvailable, clusterNotLeader:
 			default:
 				return 0, unavailable(err)
 			}
+		} else {
+			conflict = errPerhapsOurs
 		}
 		if err := pause(ctx, wait); err != nil {
 			return 0, unavailable(fmt.Errorf("%w; last: %w", err, context.Cause(ctx)))

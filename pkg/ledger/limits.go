@@ -31,7 +31,7 @@ type Charge struct {
 func (l *Ledger) Charge(ctx context.Context, charges ...Charge) error {
 	now := l.Now()
 	for _, c := range charges {
-		if l.full.has(c, l.window(c, now)) {
+		if l.full.has(c, now) {
 			return l.refusal(c, now)
 		}
 	}
@@ -52,7 +52,7 @@ func (l *Ledger) Charge(ctx context.Context, charges ...Charge) error {
 		case err != nil:
 			lost = unavailable(err)
 		case total > l.cfg.Limits.Of(charges[i].Bucket).Max:
-			l.full.add(charges[i], l.window(charges[i], now))
+			l.full.add(charges[i], now, l.left(charges[i], now))
 			taken = append(taken, charges[i])
 			if refused == nil {
 				refused = l.refusal(charges[i], now)
@@ -92,9 +92,13 @@ func (l *Ledger) increment(c Charge, now time.Time, by int) *nats.Msg {
 }
 
 func (l *Ledger) refusal(c Charge, now time.Time) error {
+	return invocation.Refuse(invocation.RateLimited).With("bucket", string(c.Bucket)).After(l.left(c, now))
+}
+
+// left returns the time until the bucket's window ends.
+func (l *Ledger) left(c Charge, now time.Time) time.Duration {
 	window := l.cfg.Limits.Of(c.Bucket).Window
-	left := window - time.Duration(now.UnixNano()%int64(window))
-	return invocation.Refuse(invocation.RateLimited).With("bucket", string(c.Bucket)).After(left)
+	return window - time.Duration(now.UnixNano()%int64(window))
 }
 
 // counted waits for a counter's answer and returns its new value.
@@ -113,27 +117,31 @@ func counted(ctx context.Context, f jetstream.PubAckFuture) (int, error) {
 	}
 }
 
-// overLimits remembers which buckets are full in their present window, so that
-// the refusals of a storm cost the server nothing.
+// overLimits remembers which buckets are full, so that the refusals of a storm
+// cost the server nothing. It does so for a moment only: a bucket seems full
+// also by a count that is about to be given back.
 type overLimits struct {
 	mu   sync.Mutex
-	full map[Charge]int64 // the window in which the bucket was seen full
+	full map[Charge]time.Time // until when the bucket is taken for full
 }
 
-func newOverLimits() *overLimits { return &overLimits{full: make(map[Charge]int64)} }
+// fullFor is how long a bucket that was seen full is not asked again.
+const fullFor = time.Second
 
-func (o *overLimits) has(c Charge, window int64) bool {
+func newOverLimits() *overLimits { return &overLimits{full: make(map[Charge]time.Time)} }
+
+func (o *overLimits) has(c Charge, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	w, found := o.full[c]
-	return found && w == window
+	return now.Before(o.full[c])
 }
 
-func (o *overLimits) add(c Charge, window int64) {
+// add takes a bucket for full, at most until its window ends.
+func (o *overLimits) add(c Charge, now time.Time, left time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.full) >= 10_000 {
 		clear(o.full) // forgetting costs a count each, no more
 	}
-	o.full[c] = window
+	o.full[c] = now.Add(min(left, fullFor))
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,6 +49,8 @@ type Entry struct {
 	Transition
 	Lock invocation.LockID
 	Seq  uint64
+	// Prev is the Seq of the lock's transition before this one; zero for the first.
+	Prev uint64
 }
 
 // Committed returns the entry's events with the ids and places that the commit
@@ -79,6 +82,7 @@ type transitionRecord struct {
 	Applied invocation.ID    `json:"by,omitzero"`
 	Refused *failureRecord   `json:"no,omitzero"`
 	At      int64            `json:"at"` // milliseconds
+	Prev    uint64           `json:"prev,omitzero"`
 }
 
 type historyRecord struct {
@@ -95,10 +99,10 @@ type sourceRecord struct {
 	Actor      invocation.Actor       `json:"a"`
 }
 
-func newTransitionRecord(t Transition) transitionRecord {
+func newTransitionRecord(t Transition, prev uint64) transitionRecord {
 	rec := transitionRecord{
 		Version: recordVersion, State: t.State, Events: newEmissions(t.Events), Source: sourceRecord(t.Source),
-		Chain: newChain(t.Chain), Applied: t.Applied, At: t.At.UnixMilli(),
+		Chain: newChain(t.Chain), Applied: t.Applied, At: t.At.UnixMilli(), Prev: prev,
 	}
 	if t.Refused != nil {
 		f := failureRecord(*t.Refused)
@@ -129,7 +133,7 @@ func parseEntry(lockID invocation.LockID, seq uint64, data []byte) (Entry, error
 	for _, h := range rec.History {
 		t.History = append(t.History, invocation.HistoryLine(h))
 	}
-	return Entry{Transition: t, Lock: lockID, Seq: seq}, nil
+	return Entry{Transition: t, Lock: lockID, Seq: seq, Prev: rec.Prev}, nil
 }
 
 // ParseEntry reads a transition as the log's consumer delivered it.
@@ -181,23 +185,40 @@ func (l *Ledger) append(ctx context.Context, id invocation.LockID, expected uint
 	if len(t.Events) > invocation.SeqsPerTransition {
 		return Entry{}, fmt.Errorf("a transition with %d events", len(t.Events))
 	}
-	data, err := encode(newTransitionRecord(t))
+	data, err := encode(newTransitionRecord(t, expected))
 	if err != nil {
 		return Entry{}, err
 	}
 	m := &nats.Msg{Subject: lockSubject(id), Data: data}
 	seq, err := l.put(ctx, m, jetstream.WithExpectLastSequencePerSubject(expected))
+	if errors.Is(err, errPerhapsOurs) {
+		seq, err = l.ours(ctx, id, expected, data)
+	}
 	if err != nil {
 		return Entry{}, err
 	}
-	return Entry{Transition: t, Lock: id, Seq: seq}, nil
+	return Entry{Transition: t, Lock: id, Seq: seq, Prev: expected}, nil
+}
+
+// ours returns the sequence of the transition that followed the expected one,
+// or errConflict if it holds other data.
+func (l *Ledger) ours(ctx context.Context, id invocation.LockID, expected uint64, data []byte) (uint64, error) {
+	ask := broker.StoredRequest{Sequence: expected + 1, NextBySubject: lockSubject(id)}
+	m, err := l.askLeader(ctx, lockStream(id.Partition()), ask)
+	switch {
+	case err != nil:
+		return 0, err
+	case m == nil || !bytes.Equal(m.Data, data):
+		return 0, errConflict
+	}
+	return m.Sequence, nil
 }
 
 // A Change asks for a transition of a lock.
 type Change struct {
 	Lock invocation.LockID
 	// From is a snapshot that the caller has just read, so that the first try
-	// needs no read of its own; zero reads one.
+	// needs no read of its own; zero reads one. It need not be the newest.
 	From Snapshot
 	// Once is the id that the transition is made for at most once; empty makes
 	// it as often as it is asked for.
@@ -206,7 +227,8 @@ type Change struct {
 	// tried to make one for Once.
 	After uint64
 	// Decide computes the transition from the lock's state. It is asked again
-	// when somebody else got in first, and may refuse with an error.
+	// when somebody else got in first. It may refuse with an error, which
+	// counts when the state is the newest.
 	Decide func(Snapshot) (Transition, error)
 }
 
@@ -219,6 +241,7 @@ func (l *Ledger) Change(ctx context.Context, c Change) (Entry, error) {
 		return Entry{}, unavailable(err)
 	}
 	defer unlock()
+	given := c.From.Seq != 0 // perhaps as a replica knows it
 	for try := 1; ; try++ {
 		if c.From.Seq == 0 {
 			if c.From, err = l.newestLock(ctx, c.Lock); err != nil {
@@ -230,8 +253,13 @@ func (l *Ledger) Change(ctx context.Context, c Change) (Entry, error) {
 			if err != nil || found {
 				return made, err
 			}
+			c.After = c.From.Seq
 		}
 		t, err := c.Decide(c.From)
+		if err != nil && given { // a refusal needs the newest state
+			given, c.From = false, Snapshot{}
+			continue
+		}
 		if err != nil {
 			return Entry{}, err
 		}
@@ -243,16 +271,25 @@ func (l *Ledger) Change(ctx context.Context, c Change) (Entry, error) {
 		if err := pause(ctx, broker.Backoff(try, time.Millisecond, 50*time.Millisecond)); err != nil {
 			return Entry{}, unavailable(err)
 		}
-		c.From = Snapshot{}
+		given, c.From = false, Snapshot{}
 	}
 }
 
-// find looks for the transition made for an id among those after since.
+// find looks for the transition made for an id among those after since and up
+// to until, which stands. What a replica that lags does not have yet is read
+// from the leader: to overlook one would be to make it twice.
 func (l *Ledger) find(ctx context.Context, id invocation.LockID, since, until uint64, applied invocation.ID) (Entry, bool, error) {
 	for since < until {
-		entries, err := l.entries(ctx, id, since, 256)
-		if err != nil || len(entries) == 0 {
+		entries, _, err := l.entries(ctx, id, since, 256)
+		if err != nil {
 			return Entry{}, false, err
+		}
+		if len(entries) == 0 {
+			next, err := l.next(ctx, id, since)
+			if err != nil || next.Seq == 0 { // all that stood there is gone
+				return Entry{}, false, err
+			}
+			entries = append(entries, next)
 		}
 		if i := slices.IndexFunc(entries, func(e Entry) bool { return e.Applied == applied }); i >= 0 {
 			return entries[i], true, nil
@@ -260,4 +297,14 @@ func (l *Ledger) find(ctx context.Context, id invocation.LockID, since, until ui
 		since = entries[len(entries)-1].Seq
 	}
 	return Entry{}, false, nil
+}
+
+// next returns a lock's first transition after a stream sequence, from the
+// leader, or the zero Entry.
+func (l *Ledger) next(ctx context.Context, id invocation.LockID, after uint64) (Entry, error) {
+	m, err := l.askLeader(ctx, lockStream(id.Partition()), broker.StoredRequest{Sequence: after + 1, NextBySubject: lockSubject(id)})
+	if err != nil || m == nil {
+		return Entry{}, err
+	}
+	return parseEntry(id, m.Sequence, m.Data)
 }

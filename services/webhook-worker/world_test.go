@@ -83,8 +83,9 @@ func quick() []time.Duration {
 	return []time.Duration{20 * time.Millisecond, 20 * time.Millisecond, 20 * time.Millisecond, 20 * time.Millisecond}
 }
 
-// work starts a worker with quick retries on a platform of the world. The
-// function that it returns stops the worker and says how that went.
+// work starts a worker with quick retries on a platform of the world, and waits
+// until it has announced the manifests. The function that it returns stops the
+// worker and says how that went.
 func (w *world) work(p *platform.Platform, cfg webhookworker.Config) (stop func() error) {
 	w.t.Helper()
 	if cfg.Retries == nil {
@@ -95,15 +96,14 @@ func (w *world) work(p *platform.Platform, cfg webhookworker.Config) (stop func(
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
-	stop = sync.OnceValue(func() func() error {
-		ended := make(chan error, 1)
-		go func() { ended <- part.Run(ctx) }()
-		return sync.OnceValue(func() error {
-			cancel()
-			return <-ended
-		})
-	}())
+	ended := make(chan error, 1)
+	go func() { ended <- part.Run(ctx) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
 	w.t.Cleanup(func() { _ = stop() }) // who wants to know has asked
+	w.idle(ledger.ManifestStream, ledger.AnnounceConsumer)
 	return stop
 }
 
@@ -138,7 +138,7 @@ func (w *world) publish(slug invocation.Slug, subscriptions ...string) registry.
 
 func (w *world) document(slug invocation.Slug, subscriptions []string) json.RawMessage {
 	w.t.Helper()
-	raw, err := json.Marshal(map[string]any{"subscriptions": subscriptions})
+	raw, err := json.Marshal(map[string]any{"subscriptions": append([]string{}, subscriptions...)})
 	w.must(err)
 	doc, err := manifest.Parse(slug, raw, nil)
 	w.must(err)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"github.com/latchwire/latchwire/services/latchwire/internal/e2etest"
 )
 
 // The main job: a call over HTTP goes through the queue to a webhook that runs
@@ -12,39 +14,36 @@ import (
 // the whole chain can be read afterwards.
 func TestACallItsEventAndWhatFollowsAreOneChain(t *testing.T) {
 	t.Parallel()
-	var target, listener *partner
+	var target, listener *e2etest.Partner
 	var lock string
-	target = newPartner(t, offers{commands: []string{"do"}, events: []string{"done"}}, func(w http.ResponseWriter, _ *http.Request, h hook) {
-		complete(w, `{"ok":true}`, fmt.Sprintf(`{"type":"%s.done","payload":{"input":%s}}`, target.slug, h.Data.Invocation.Input))
+	target = pipeline.NewPartner(t, e2etest.Offers{Commands: []string{"do"}, Events: []string{"done"}}, func(w http.ResponseWriter, _ *http.Request, h e2etest.Hook) {
+		e2etest.Complete(w, `{"ok":true}`, fmt.Sprintf(`{"type":"%s.done","payload":{"input":%s}}`, target.Slug, h.Data.Invocation.Input))
 	})
-	listener = newPartner(t, offers{subscriptions: []string{target.slug + ".*"}}, func(w http.ResponseWriter, _ *http.Request, h hook) {
+	listener = pipeline.NewPartner(t, e2etest.Offers{Subscriptions: []string{target.Slug + ".*"}}, func(w http.ResponseWriter, _ *http.Request, h e2etest.Hook) {
 		if h.Event == "lock_event.created" {
 			// No cause is named: the event that is being delivered is inferred.
-			a := listener.call(t, lock, "lock.add-time", map[string]any{"input": map[string]any{"duration": 60}, "idempotencyKey": h.Data.LockEvent.EventID})
-			if inv := a.invocation(t); !inv.CausationInferred || inv.Depth != 2 {
+			a := listener.Call(t, lock, "lock.add-time", map[string]any{"input": map[string]any{"duration": 60}, "idempotencyKey": h.Data.LockEvent.EventID})
+			if inv := a.Invocation(t); !inv.CausationInferred || inv.Depth != 2 {
 				t.Errorf("the listener's call: got inferred %t, depth %d, want true, 2", inv.CausationInferred, inv.Depth)
 			}
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
-	caller := newPartner(t, offers{}, nil)
-	lock = newLock(t, caller, target, listener)
+	caller := pipeline.NewPartner(t, e2etest.Offers{}, nil)
+	lock = pipeline.NewLock(t, caller, target, listener)
 
-	inv := caller.call(t, lock, target.slug+".do", map[string]any{"input": map[string]any{"n": 9007199254740993}, "idempotencyKey": key()}).invocation(t)
+	inv := caller.Call(t, lock, target.Slug+".do", map[string]any{"input": map[string]any{"n": 9007199254740993}, "idempotencyKey": e2etest.Key()}).Invocation(t)
 	if inv.Status != "completed" || inv.Depth != 0 || inv.CausationID != nil || inv.CorrelationID != inv.InvocationID {
 		t.Fatalf("got %+v, want a completed root", inv)
 	}
 
-	var page struct {
-		Events []event `json:"events"`
-	}
-	eventually(t, "the listener's call stands in the lock's events", func() bool {
-		a := send(t, base(0), caller.token, http.MethodGet, caller.path(lock, "/events?types=lock.time-changed,"+target.slug+".*"), nil)
-		decode(t, a.body, &page)
+	var page e2etest.EventPage
+	e2etest.Eventually(t, "the listener's call stands in the lock's events", func() bool {
+		caller.Read(t, lock, "/events?types=lock.time-changed,"+target.Slug+".*", &page)
 		return len(page.Events) == 2
 	})
 	done, changed := page.Events[0], page.Events[1]
-	if done.Type != target.slug+".done" || done.Depth != 1 || done.CorrelationID != inv.CorrelationID || *done.CausationID != inv.InvocationID || *done.Source.InvocationID != inv.InvocationID {
+	if done.Type != target.Slug+".done" || done.Depth != 1 || done.CorrelationID != inv.CorrelationID || *done.CausationID != inv.InvocationID || *done.Source.InvocationID != inv.InvocationID {
 		t.Errorf("the caused event: got %+v", done)
 	}
 	if string(done.Payload) != `{"input":{"n":9007199254740993}}` {
@@ -53,7 +52,7 @@ func TestACallItsEventAndWhatFollowsAreOneChain(t *testing.T) {
 	if changed.Depth != 3 || changed.CorrelationID != inv.CorrelationID {
 		t.Errorf("what the listener caused: got depth %d in %s, want 3 in %s", changed.Depth, changed.CorrelationID, inv.CorrelationID)
 	}
-	if hits := target.received(func(h hook) bool { return h.Event == "extension.command_invoked" }); len(hits) != 1 {
+	if hits := target.Received(func(h e2etest.Hook) bool { return h.Event == "extension.command_invoked" }); len(hits) != 1 {
 		t.Errorf("the target was called %d times, want once", len(hits))
 	}
 	readChain(t, inv.CorrelationID)
@@ -63,14 +62,14 @@ func TestACallItsEventAndWhatFollowsAreOneChain(t *testing.T) {
 func readChain(t *testing.T, correlation string) {
 	t.Helper()
 	kinds := make(map[string]int)
-	eventually(t, "the chain can be read whole", func() bool {
+	e2etest.Eventually(t, "the chain can be read whole", func() bool {
 		var chain struct {
 			CorrelationID string `json:"correlationId"`
 			Nodes         []struct {
 				Kind string `json:"kind"`
 			} `json:"nodes"`
 		}
-		operate(t, http.MethodGet, "/api/admin/chains/"+correlation, nil, &chain)
+		pipeline.Operate(t, e2etest.Request{Method: http.MethodGet, Path: "/api/admin/chains/" + correlation}, &chain)
 		clear(kinds)
 		for _, n := range chain.Nodes {
 			kinds[n.Kind]++
@@ -81,23 +80,24 @@ func readChain(t *testing.T, correlation string) {
 
 func TestARefusalOfTheTargetIsRejected(t *testing.T) {
 	t.Parallel()
-	target := newPartner(t, offers{commands: []string{"do"}}, func(w http.ResponseWriter, _ *http.Request, _ hook) {
+	target := pipeline.NewPartner(t, e2etest.Offers{Commands: []string{"do"}}, func(w http.ResponseWriter, _ *http.Request, _ e2etest.Hook) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"status":"rejected","error":{"code":"not-today","message":"come back tomorrow"}}`)
 	})
-	caller := newPartner(t, offers{}, nil)
-	lock := newLock(t, caller, target)
-	body := map[string]any{"idempotencyKey": key()}
-	inv := caller.call(t, lock, target.slug+".do", body).invocation(t)
+	caller := pipeline.NewPartner(t, e2etest.Offers{}, nil)
+	lock := pipeline.NewLock(t, caller, target)
+	body := map[string]any{"idempotencyKey": e2etest.Key()}
+	inv := caller.Call(t, lock, target.Slug+".do", body).Invocation(t)
 	if inv.Status != "rejected" || inv.Error == nil || inv.Error.Code != "not-today" || string(inv.Result) != "null" {
 		t.Fatalf("got %+v, want rejected with the target's code", inv)
 	}
-	again := caller.call(t, lock, target.slug+".do", body)
-	if got := again.invocation(t); got.InvocationID != inv.InvocationID || again.header.Get("Idempotency-Replayed") != "true" {
-		t.Errorf("the same key: got %s replayed %q, want %s", got.InvocationID, again.header.Get("Idempotency-Replayed"), inv.InvocationID)
+	again := caller.Call(t, lock, target.Slug+".do", body)
+	if got := again.Invocation(t); got.InvocationID != inv.InvocationID || again.Header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("the same key: got %s replayed %q, want %s", got.InvocationID, again.Header.Get("Idempotency-Replayed"), inv.InvocationID)
 	}
-	var stored invocation
-	decode(t, send(t, base(1), caller.token, http.MethodGet, caller.path(lock, "/invocations/"+inv.InvocationID), nil).body, &stored)
+	stored := pipeline.Send(t, e2etest.Request{
+		Base: pipeline.Base(1), Token: caller.Token, Method: http.MethodGet, Path: caller.Path(lock, "/invocations/"+inv.InvocationID),
+	}).Invocation(t)
 	if a, b := mustJSON(t, stored), mustJSON(t, inv); a != b {
 		t.Errorf("read again: got %s, want %s", a, b)
 	}

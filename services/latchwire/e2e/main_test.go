@@ -16,14 +16,12 @@ import (
 	"github.com/latchwire/latchwire/pkg/service"
 	"github.com/latchwire/latchwire/pkg/telemetry"
 	"github.com/latchwire/latchwire/services/latchwire"
+	"github.com/latchwire/latchwire/services/latchwire/internal/e2etest"
 	webhookworker "github.com/latchwire/latchwire/services/webhook-worker"
 )
 
 // pipeline is where the tests find the pipeline; set once, before any of them.
-var pipeline struct {
-	bases []string
-	admin string
-}
+var pipeline e2etest.Pipeline
 
 func TestMain(m *testing.M) {
 	code, err := runAll(m)
@@ -36,7 +34,7 @@ func TestMain(m *testing.M) {
 
 func runAll(m *testing.M) (int, error) {
 	if base := os.Getenv("LATCHWIRE_E2E_BASE"); base != "" {
-		pipeline.bases, pipeline.admin = strings.Split(base, ","), os.Getenv("LATCHWIRE_ADMIN_TOKEN")
+		pipeline.Bases, pipeline.Admin = strings.Split(base, ","), os.Getenv("LATCHWIRE_ADMIN_TOKEN")
 		return m.Run(), nil
 	}
 	dir, err := os.MkdirTemp("", "latchwire-e2e-")
@@ -46,12 +44,12 @@ func runAll(m *testing.M) (int, error) {
 	defer os.RemoveAll(dir)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	pipeline.admin = "e2e-admin-token-of-this-process"
+	pipeline.Admin = "e2e-admin-token-of-this-process"
 	base, done, err := startStack(ctx, dir)
 	if err != nil {
 		return 1, err
 	}
-	pipeline.bases = []string{base}
+	pipeline.Bases = []string{base}
 	code := m.Run()
 	stop()
 	return code, <-done
@@ -68,7 +66,7 @@ func startStack(ctx context.Context, dir string) (string, chan error, error) {
 	var cfg latchwire.Config
 	cfg.Server = broker.ServerConfig{Dir: dir}
 	cfg.HTTP = service.HTTPConfig{Addr: "127.0.0.1:0", OnListen: func(a net.Addr) { bound <- latchwire.BaseURL(a) }}
-	cfg.Edge.AdminToken = service.Secret(pipeline.admin)
+	cfg.Edge.AdminToken = service.Secret(pipeline.Admin)
 	cfg.Webhooks = webhookworker.Config{Retries: []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}}
 	cfg.Platform.Ledger.Limits = invocation.Limits{Lock: lots}
 	cfg.Platform.Egress.Policy.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}

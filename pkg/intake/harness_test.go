@@ -1,0 +1,153 @@
+package intake_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/latchwire/latchwire/pkg/broker"
+	"github.com/latchwire/latchwire/pkg/intake"
+	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/ledger"
+	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/platform"
+	"github.com/latchwire/latchwire/pkg/platform/platformtest"
+	"github.com/latchwire/latchwire/pkg/service"
+)
+
+// short is how long calls wait in tests that have nobody to settle them.
+const short = 20 * time.Millisecond
+
+// A stand is an installation with the extensions that the tests need: caller
+// and other call, probe is called.
+type stand struct {
+	*platformtest.World
+	p  *platform.Platform
+	in *intake.Intake
+}
+
+func newStand(t testing.TB, cfg platform.Config, cfgDoor intake.Config) *stand {
+	t.Helper()
+	w := platformtest.New(t, cfg, nil)
+	p := w.Open(t)
+	platformtest.Publish(t, p, "caller", platformtest.BareManifest, nil)
+	platformtest.Publish(t, p, "other", platformtest.BareManifest, nil)
+	platformtest.Publish(t, p, "probe", platformtest.ProbeManifest, func(e *registry.Extension) {
+		e.WebhookURL = "https://probe.example/hook"
+	})
+	return &stand{World: w, p: p, in: door(p, cfgDoor)}
+}
+
+func door(p *platform.Platform, cfg intake.Config) *intake.Intake {
+	return intake.New(p.Ledger, p.Registry, p.Catalog, cfg)
+}
+
+// lock returns a lock with everybody on it.
+func (s *stand) lock(t testing.TB) platformtest.Lock {
+	t.Helper()
+	return platformtest.NewLock(t, s.p, "caller", "other", "probe")
+}
+
+// on returns an extension as the caller on a lock.
+func (s *stand) on(t testing.TB, l platformtest.Lock, slug invocation.Slug) intake.Caller {
+	t.Helper()
+	e, err := s.p.Registry.Extension(t.Context(), slug)
+	if err != nil {
+		t.Fatalf("read %s: %v", slug, err)
+	}
+	return intake.Caller{Extension: e, Session: l.Session(slug)}
+}
+
+// echo returns a call of probe.echo by caller.
+func (s *stand) echo(t testing.TB, l platformtest.Lock, key string) intake.Call {
+	t.Helper()
+	return intake.Call{Caller: s.on(t, l, "caller"), Command: "probe.echo", Key: key, Via: invocation.REST}
+}
+
+// settling settles every request that is recorded, as decide says, the way a
+// dispatcher does. Decide is never called twice for one call.
+func (s *stand) settling(t testing.TB, decide func(invocation.Invocation) invocation.Outcome) {
+	t.Helper()
+	p := s.Open(t)
+	router, err := broker.NewRouter(p.Log, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.Ledger.Partitions() {
+		sub := broker.NewSubscriber(p.Conn, broker.Subscription{Stream: ledger.InvocationStream(i), Durable: ledger.DispatchConsumer}, p.Log)
+		router.Handle(ledger.InvocationStream(i), sub, func(m *message.Message) error {
+			req, err := ledger.ParseRequest(broker.DeliveryOf(m))
+			if err != nil {
+				return err
+			}
+			standing, err := p.Ledger.Claim(m.Context(), req.Invocation, p.Ledger.Now().Add(time.Minute), 0)
+			if err != nil || !standing.Mine {
+				return errors.Join(err, errors.New("the request came twice"))
+			}
+			inv := req.Invocation.Settle(decide(req.Invocation), p.Ledger.Now())
+			if err := p.Ledger.Settle(m.Context(), standing.Claim, inv, nil); err != nil {
+				return err
+			}
+			return p.Ledger.Wake(inv, req.Reply)
+		})
+	}
+	platformtest.Run(t, service.Part{Name: "settling", Run: router.Run})
+	<-router.Running()
+}
+
+// settle settles one call by hand.
+func (s *stand) settle(t testing.TB, lock invocation.LockID, id invocation.ID, o invocation.Outcome) invocation.Invocation {
+	t.Helper()
+	inv, err := s.p.Ledger.Invocation(t.Context(), lock, id)
+	if err != nil {
+		t.Fatalf("read the invocation: %v", err)
+	}
+	standing, err := s.p.Ledger.Claim(t.Context(), inv, s.p.Ledger.Now().Add(time.Minute), 0)
+	if err != nil || !standing.Mine {
+		t.Fatalf("claim: %+v, %v", standing, err)
+	}
+	inv = inv.Settle(o, s.p.Ledger.Now())
+	if err := s.p.Ledger.Settle(t.Context(), standing.Claim, inv, nil); err != nil {
+		t.Fatalf("settle: %v", err)
+	}
+	if err := s.p.Ledger.Wake(inv, ""); err != nil {
+		t.Fatalf("wake: %v", err)
+	}
+	return inv
+}
+
+func echoes(inv invocation.Invocation) invocation.Outcome { return invocation.Completes(inv.Input) }
+
+// refusal checks that err is a refusal with this code and returns it.
+func refusal(t testing.TB, err error, want invocation.Code) *invocation.Error {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("got no error, want %s", want)
+	}
+	e := invocation.AsError(err)
+	if e.Code != want {
+		t.Fatalf("got %s (%v, %v), want %s", e.Code, e.Facts, e.Problems, want)
+	}
+	return e
+}
+
+// invoke invokes and fails the test on a refusal.
+func (s *stand) invoke(t testing.TB, c intake.Call) intake.Answer {
+	t.Helper()
+	a, err := s.in.Invoke(t.Context(), c)
+	if err != nil {
+		t.Fatalf("invoke: %v %+v", err, invocation.AsError(err).Facts)
+	}
+	return a
+}
+
+// mustNotStand checks that a call left no invocation.
+func (s *stand) mustNotStand(t testing.TB, c intake.Call) {
+	t.Helper()
+	id := invocation.InvocationID(c.Caller.Session.Lock, c.Caller.Session.Slug, c.Key)
+	if _, err := s.p.Ledger.Invocation(t.Context(), c.Caller.Session.Lock, id); invocation.CodeOf(err) != invocation.InvocationNotFound {
+		t.Errorf("got %v for a refused call, want that nothing is recorded", err)
+	}
+}

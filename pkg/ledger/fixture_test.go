@@ -1,0 +1,126 @@
+package ledger_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/latchwire/latchwire/pkg/broker"
+	"github.com/latchwire/latchwire/pkg/broker/brokertest"
+	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/ledger"
+	"github.com/latchwire/latchwire/pkg/ledger/ledgertest"
+)
+
+// within is how long the tests wait for what must come; only a failure takes it.
+const within = 30 * time.Second
+
+// small is a topology that starts quickly.
+func small() ledger.Config { return ledger.Config{Partitions: 1} }
+
+// still opens a ledger whose clock only a test moves.
+func still(t testing.TB, c *broker.Conn, cfg ledger.Config) *ledger.Ledger {
+	t.Helper()
+	if err := ledger.Topology(cfg).Apply(t.Context(), c.JS); err != nil {
+		t.Fatalf("apply the topology: %v", err)
+	}
+	l, err := ledger.Open(t.Context(), c, cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatalf("open the ledger: %v", err)
+	}
+	return l
+}
+
+// replicas runs a test on one server and, unless the tests are to be short, on
+// three that replicate; each time with two replicas of ours.
+func replicas(t *testing.T, test func(t *testing.T, one, other ledgertest.Env)) {
+	t.Helper()
+	t.Run("one server", func(t *testing.T) {
+		t.Parallel()
+		one, other := ledgertest.Two(t, small())
+		test(t, one, other)
+	})
+	t.Run("three servers", func(t *testing.T) {
+		t.Parallel()
+		if testing.Short() {
+			t.Skip("a cluster takes seconds to start")
+		}
+		c := brokertest.StartCluster(t, 3)
+		cfg := small()
+		cfg.Replicas = 3
+		test(t, ledgertest.On(t, c.Connect(t), cfg), ledgertest.On(t, c.Connect(t), cfg))
+	})
+}
+
+// record records an invocation and fails the test if it was there already.
+func record(t testing.TB, l *ledger.Ledger, inv invocation.Invocation) {
+	t.Helper()
+	if _, created, err := l.Record(t.Context(), ledger.Request{Invocation: inv}); err != nil || !created {
+		t.Fatalf("record: created %v, %v", created, err)
+	}
+}
+
+// claim claims an invocation and fails the test if somebody else has it.
+func claim(t testing.TB, l *ledger.Ledger, inv invocation.Invocation) ledger.Claim {
+	t.Helper()
+	s, err := l.Claim(t.Context(), inv, l.Now().Add(time.Minute), 0)
+	if err != nil || !s.Mine {
+		t.Fatalf("claim: mine %v, %v", s.Mine, err)
+	}
+	return s.Claim
+}
+
+// completed returns the invocation as settled now with a result.
+func completed(l *ledger.Ledger, inv invocation.Invocation, result string) invocation.Invocation {
+	return inv.Settle(invocation.Completes(json.RawMessage(result)), l.Now())
+}
+
+// read reads an invocation that must be there.
+func read(t testing.TB, l *ledger.Ledger, inv invocation.Invocation) invocation.Invocation {
+	t.Helper()
+	got, err := l.Invocation(t.Context(), inv.Lock, inv.ID)
+	if err != nil {
+		t.Fatalf("read the invocation: %v", err)
+	}
+	return got
+}
+
+// wantCode fails the test if err is not a refusal with the code.
+func wantCode(t testing.TB, err error, want invocation.Code) {
+	t.Helper()
+	if err == nil || invocation.CodeOf(err) != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A deaf JetStream stores what is published and loses the server's answer, as
+// often as it is told to.
+type deaf struct {
+	jetstream.JetStream
+	lose atomic.Int64
+}
+
+func (d *deaf) PublishMsg(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	ack, err := d.JetStream.PublishMsg(ctx, m, opts...)
+	if d.lose.Add(-1) >= 0 {
+		return nil, context.DeadlineExceeded
+	}
+	return ack, err
+}
+
+// deafen makes a ledger lose the answer to its next write.
+func deafen(l *ledger.Ledger) *deaf {
+	d := &deaf{}
+	l.WrapJetStream(func(js jetstream.JetStream) jetstream.JetStream {
+		d.JetStream = js
+		return d
+	})
+	d.lose.Store(1)
+	return d
+}

@@ -1,0 +1,208 @@
+package admin
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/latchwire/latchwire/pkg/catalog"
+	"github.com/latchwire/latchwire/pkg/egress"
+	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/manifest"
+	"github.com/latchwire/latchwire/services/edge-api/internal/door"
+)
+
+// The bounds of what an operator says of an extension.
+const (
+	maxDisplayName = 60
+	maxBasicUser   = 100
+	maxBasicSecret = 200
+)
+
+// An extensionAnswer is a partner extension as operators see it.
+type extensionAnswer struct {
+	ID          invocation.ExtensionID `json:"id"`
+	Slug        invocation.Slug        `json:"slug"`
+	DisplayName string                 `json:"displayName"`
+	WebhookURL  *string                `json:"webhookUrl"`
+	BasicUser   *string                `json:"basicUser"`
+	Disabled    bool                   `json:"disabled"`
+	CreatedAt   string                 `json:"createdAt"`
+}
+
+type extensionCreated struct {
+	extensionAnswer
+	SigningSecret string `json:"signingSecret"`
+}
+
+func newExtension(e registry.Extension) extensionAnswer {
+	return extensionAnswer{
+		ID: e.ID, Slug: e.Slug, DisplayName: e.DisplayName, WebhookURL: orNull(e.WebhookURL), BasicUser: orNull(e.BasicUser),
+		Disabled: e.Disabled, CreatedAt: invocation.FormatTime(e.CreatedAt),
+	}
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func (a *API) listExtensions(w http.ResponseWriter, r *http.Request) error {
+	p, err := readPlace(r)
+	if err != nil {
+		return err
+	}
+	all, err := a.registry.Extensions(r.Context())
+	bySlug := func(e registry.Extension) string { return string(e.Slug) }
+	return ok(w, http.StatusOK, through(cut(all, p, bySlug), newExtension), err)
+}
+
+func (a *API) getExtension(w http.ResponseWriter, r *http.Request) error {
+	e, err := a.extension(r)
+	return ok(w, http.StatusOK, newExtension(e), err)
+}
+
+// extension returns the partner extension that the path names. A slug that has
+// not the form of one names nothing.
+func (a *API) extension(r *http.Request) (registry.Extension, error) {
+	slug, err := slugOf(r)
+	if err != nil {
+		return registry.Extension{}, err
+	}
+	return a.registry.Extension(r.Context(), slug)
+}
+
+func slugOf(r *http.Request) (invocation.Slug, error) {
+	slug := r.PathValue("slug")
+	if !invocation.ValidSlug(slug) {
+		return "", invocation.Refuse(invocation.ExtensionNotFound)
+	}
+	return invocation.Slug(slug), nil
+}
+
+func (a *API) createExtension(w http.ResponseWriter, r *http.Request) error {
+	f, err := door.Object(w, r, "")
+	if err != nil {
+		return err
+	}
+	now := invocation.Instant(a.ledger.Now())
+	secret := newSecret(now)
+	e := registry.Extension{ID: invocation.NewExtensionID(), Secrets: []registry.SigningSecret{secret}, CreatedAt: now}
+	f.Require("slug", "displayName")
+	slug, _ := f.Text("slug")
+	e.Slug = invocation.Slug(slug)
+	switch {
+	case !invocation.ValidSlug(slug):
+		f.Wrong("slug", `must match pattern "^[a-z0-9-]{1,40}$"`)
+	case catalog.Reserved(e.Slug):
+		f.Wrong("slug", "must NOT be the slug of a built-in extension")
+	}
+	a.describe(f, &e)
+	if err := f.Err(); err != nil {
+		return err
+	}
+	if err := a.registry.CreateExtension(r.Context(), e); err != nil {
+		if refusal := invocation.AsError(err); refusal.Code == invocation.ResourceConflict {
+			return invocation.Refusef(invocation.ResourceConflict, "the slug is taken").With("field", "slug")
+		}
+		return err
+	}
+	return door.Answer(w, http.StatusCreated, extensionCreated{newExtension(e), secret.Secret})
+}
+
+func (a *API) patchExtension(w http.ResponseWriter, r *http.Request) error {
+	slug, err := slugOf(r)
+	if err != nil {
+		return err
+	}
+	f, err := door.Object(w, r, "")
+	if err != nil {
+		return err
+	}
+	if f.Empty() {
+		f.Wrong("", "must NOT have fewer than 1 properties")
+	}
+	var edit patch
+	edit.read(a, f)
+	if err := f.Err(); err != nil {
+		return err
+	}
+	e, err := a.registry.UpdateExtension(r.Context(), slug, edit.apply)
+	return ok(w, http.StatusOK, newExtension(e), err)
+}
+
+// A patch is what is to be changed of an extension; nil changes nothing.
+type patch struct {
+	name, url *string
+	basic     *egress.Credentials
+	disabled  *bool
+}
+
+// read reads a patch. Null clears what may be absent.
+func (p *patch) read(a *API, f *door.Fields) {
+	var set registry.Extension
+	clearURL, clearBasic := f.Null("webhookUrl"), f.Null("basic")
+	has := a.describe(f, &set)
+	if has.name {
+		p.name = &set.DisplayName
+	}
+	if has.url || clearURL {
+		p.url = &set.WebhookURL
+	}
+	if has.basic || clearBasic {
+		p.basic = &egress.Credentials{User: set.BasicUser, Password: set.BasicSecret}
+	}
+	if disabled, found := f.Bool("disabled"); found {
+		p.disabled = &disabled
+	}
+}
+
+func (p *patch) apply(e *registry.Extension) error {
+	if p.name != nil {
+		e.DisplayName = *p.name
+	}
+	if p.url != nil {
+		e.WebhookURL = *p.url
+	}
+	if p.basic != nil {
+		e.BasicUser, e.BasicSecret = p.basic.User, p.basic.Password
+	}
+	if p.disabled != nil {
+		e.Disabled = *p.disabled
+	}
+	return nil
+}
+
+// described says which members a description of an extension had.
+type described struct{ name, url, basic bool }
+
+// describe reads what making and changing an extension have in common.
+func (a *API) describe(f *door.Fields, e *registry.Extension) (has described) {
+	if e.DisplayName, has.name = f.Text("displayName"); has.name {
+		f.Within("displayName", e.DisplayName, 1, maxDisplayName)
+		if manifest.CleanText(e.DisplayName, len(e.DisplayName)) != e.DisplayName {
+			f.Wrong("displayName", "must NOT have control, bidirectional or tag characters")
+		}
+	}
+	if e.WebhookURL, has.url = f.Text("webhookUrl"); has.url {
+		if _, err := a.policy.CheckURL(e.WebhookURL); err != nil {
+			f.Wrong("webhookUrl", "%s", err.Error())
+		}
+	}
+	basic, found := f.Nested("basic", "user", "password")
+	if has.basic = found; !found {
+		return has
+	}
+	e.BasicUser, _ = basic.Text("user")
+	e.BasicSecret, _ = basic.Text("password")
+	basic.Within("user", e.BasicUser, 1, maxBasicUser)
+	basic.Within("password", e.BasicSecret, 1, maxBasicSecret)
+	if err := (egress.Credentials{User: e.BasicUser, Password: e.BasicSecret}).Validate(); err != nil && e.BasicUser != "" {
+		for line := range strings.Lines(err.Error()) {
+			f.Wrong("basic", "%s", strings.TrimSpace(line))
+		}
+	}
+	return has
+}
