@@ -38,6 +38,10 @@ type Conn struct {
 	closed  chan struct{}
 }
 
+// syncQueue is how many messages a batch read may be ahead of its reader. The
+// library's own figure costs half a megabyte for each read.
+const syncQueue = 2048
+
 // Connect connects and waits for the first server to answer. From then on it
 // reconnects for ever; while it is away, publishing fails at once rather than
 // being kept for later, so that a refused call is surely not recorded.
@@ -50,6 +54,7 @@ func Connect(cfg Config, logger *slog.Logger) (*Conn, error) {
 		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(5 * time.Second),
+		nats.SyncQueueLen(syncQueue),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			logger.Warn("nats reported an error", slog.Any("error", err))
 		}),

@@ -123,6 +123,22 @@ func TestTargetThatNeverReads(t *testing.T) {
 	}
 }
 
+func TestCloseLetsGoAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		network := &pipeNet{do: keeps(okAnswer)}
+		c := network.client(Config{})
+		if _, err := c.Post(t.Context(), Request{URL: "http://target/", Body: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		network.end(c)
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("got the connection closed %v later", took)
+		}
+	})
+}
+
 // Node closes idle connections after 5 seconds. Ours are gone by then, so that
 // no request meets one that is just being closed.
 func TestIdleConnectionsAreGoneInTime(t *testing.T) {

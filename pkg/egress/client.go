@@ -125,13 +125,12 @@ func (c *Client) header(r Request) http.Header {
 }
 
 // reserved reports whether a header, by its canonical key, is not the caller's
-// to set.
+// to set. Host and the headers that frame the body are missing here: net/http
+// writes those itself and takes none from the request's.
 func reserved(key string) bool {
 	switch key {
-	case "Idempotency-Key", "X-Idempotency-Key",
-		"Accept-Encoding", "Content-Encoding", "Content-Length", "Content-Type", "User-Agent",
-		"Connection", "Expect", "Host", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection",
-		"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Cookie":
+	case "Idempotency-Key", "X-Idempotency-Key", "Content-Encoding", "Cookie",
+		"Connection", "Expect", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te", "Upgrade":
 		return true
 	}
 	return false

@@ -33,6 +33,15 @@ func TestRequestOnTheWire(t *testing.T) {
 		"X-Idempotency-Key":   {"k"},
 		"Transfer-Encoding":   {"chunked"},
 		"Content-Type":        {"text/plain"},
+		"Content-Length":      {"1"},
+		"Content-Encoding":    {"gzip"},
+		"Host":                {"example.com"},
+		"Trailer":             {"X-A"},
+		"Te":                  {"trailers"},
+		"Connection":          {"close"},
+		"Keep-Alive":          {"timeout=99"},
+		"Proxy-Connection":    {"close"},
+		"Upgrade":             {"h2c"},
 		"Cookie":              {"a=b"},
 		"Expect":              {"100-continue"},
 		"Accept-Encoding":     {"gzip"},
@@ -50,7 +59,7 @@ func TestRequestOnTheWire(t *testing.T) {
 	if resp.Status != http.StatusCreated || string(resp.Body) != `{"status":"completed","result":{}}` || resp.Header.Get("Retry-After") != "7" {
 		t.Errorf("got %d %q %v", resp.Status, resp.Body, resp.Header)
 	}
-	if len(given) != 11 {
+	if len(given) != 20 {
 		t.Errorf("got the caller's header changed: %v", given)
 	}
 	if got.Method != http.MethodPost || got.RequestURI != "/hook?a=b" || got.Host != strings.TrimPrefix(server.URL, "http://") {

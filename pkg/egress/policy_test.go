@@ -137,6 +137,7 @@ func TestAllowListOpensNothingElse(t *testing.T) {
 		"user and password on loopback":    "http://u:p@127.0.0.1/",
 		"another scheme":                   "ftp://127.0.0.1/",
 		"impossible port":                  "http://127.0.0.1:99999/",
+		"port zero":                        "http://127.0.0.1:0/",
 		"plain http to a public name":      "http://example.com/",
 		"public name on another port":      "https://example.com:8443/",
 		"metadata":                         "http://metadata.google.internal/",

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -124,6 +125,29 @@ func TestTLS(t *testing.T) {
 				t.Errorf("got %d hits, want none", hits.Load())
 			}
 		})
+	}
+}
+
+// A new connection to a known host costs no full handshake.
+func TestSessionIsResumed(t *testing.T) {
+	t.Parallel()
+	ours := newAuthority(t)
+	var resumed []bool
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		resumed = append(resumed, r.TLS.DidResume)
+	}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{ours.issue(t, "127.0.0.1", time.Now().Add(time.Hour))}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	c := open(t, Config{Policy: loopback(), RootCAs: ours.pool})
+	for range 2 {
+		if _, err := c.Post(t.Context(), Request{URL: server.URL, Body: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+	}
+	if !slices.Equal(resumed, []bool{false, true}) {
+		t.Errorf("got resumed %v, want the second", resumed)
 	}
 }
 

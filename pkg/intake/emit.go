@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"strings"
 
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
@@ -145,15 +146,18 @@ func (in *Intake) reserve(ctx context.Context, e Emission, c ledger.Change) (led
 	return c, sameEmission(e, r)
 }
 
+// sameEmission refuses another event under a key that is taken, and names what
+// tells them apart.
 func sameEmission(e Emission, r ledger.Reservation) error {
 	body, err := emissionBody(e)
-	if err != nil {
+	if err != nil || body == r.Body {
 		return err
 	}
-	if body != r.Body {
-		return invocation.Refuse(invocation.IdempotencyConflict).With("field", "payload")
+	field := "payload"
+	if !strings.HasPrefix(r.Body, string(e.Type)+" ") {
+		field = "type"
 	}
-	return nil
+	return invocation.Refuse(invocation.IdempotencyConflict).With("field", field)
 }
 
 // emissionBody returns what is compared of two emissions under one key.

@@ -32,12 +32,19 @@ func newStand(t testing.TB, cfg platform.Config, cfgDoor intake.Config) *stand {
 	t.Helper()
 	w := platformtest.New(t, cfg, nil)
 	p := w.Open(t)
-	platformtest.Publish(t, p, "caller", platformtest.BareManifest, nil)
-	platformtest.Publish(t, p, "other", platformtest.BareManifest, nil)
-	platformtest.Publish(t, p, "probe", platformtest.ProbeManifest, func(e *registry.Extension) {
+	s := &stand{World: w, p: p, in: door(p, cfgDoor)}
+	s.publish(t)
+	return s
+}
+
+// publish registers the extensions.
+func (s *stand) publish(t testing.TB) {
+	t.Helper()
+	platformtest.Publish(t, s.p, "caller", platformtest.BareManifest, nil)
+	platformtest.Publish(t, s.p, "other", platformtest.BareManifest, nil)
+	platformtest.Publish(t, s.p, "probe", platformtest.ProbeManifest, func(e *registry.Extension) {
 		e.WebhookURL = "https://probe.example/hook"
 	})
-	return &stand{World: w, p: p, in: door(p, cfgDoor)}
 }
 
 func door(p *platform.Platform, cfg intake.Config) *intake.Intake {

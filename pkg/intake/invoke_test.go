@@ -265,7 +265,7 @@ func TestALostWakeUpIsCovered(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, platform.Config{}, intake.Config{})
 	l := s.lock(t)
-	in := door(s.p, intake.Config{Wait: time.Second, Record: func(ctx context.Context, r ledger.Request) (invocation.Invocation, bool, error) {
+	in := door(s.p, intake.Config{Wait: short, Record: func(ctx context.Context, r ledger.Request) (invocation.Invocation, bool, error) {
 		inv, created, err := s.p.Ledger.Record(ctx, r)
 		standing, _ := s.p.Ledger.Claim(ctx, inv, time.Now().Add(time.Minute), 0)
 		if err := s.p.Ledger.Settle(ctx, standing.Claim, inv.Settle(invocation.Completes(nil), time.Now()), nil); err != nil {

@@ -3,7 +3,7 @@ package intake_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/latchwire/latchwire/pkg/platform/platformtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { platformtest.Main(m) }

@@ -242,7 +242,7 @@ func TestBury(t *testing.T) {
 		t.Fatalf("got nothing buried, %v", err)
 	}
 	if m.Subject != "dead.message.INV_0.17" || string(m.Data) != "\x00poison" || m.Header.Get("Latchwire-Subject") != "inv.0.req.x" ||
-		m.Header.Get("Latchwire-Attempts") != "5" || m.Header.Get("Latchwire-Reason") != "it  said   " {
+		m.Header.Get("Latchwire-Attempts") != "5" || m.Header.Get("Latchwire-Reason") != "it  said" {
 		t.Errorf("got %s %q %v", m.Subject, m.Data, m.Header)
 	}
 }

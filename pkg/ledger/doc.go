@@ -15,7 +15,6 @@
 //	CHAIN       chain.<id>      what belongs to a correlation id
 //	SENT        sent.…          events delivered to an extension: what may be named as a cause
 //	LIMITS      lim.…           counters of limits, in memory
-//	BLOCKS      blk.…           blocks after a limit was passed
 //	DEAD        dead.…          deliveries and messages that were given up
 //
 // Extensions, manifests, sessions and tokens are in package

@@ -56,27 +56,44 @@ func (l *Ledger) Events(ctx context.Context, q EventQuery) (EventPage, error) {
 	page.Oldest = firstSeqOf(oldest.Seq)
 	page.Truncated = q.After+1 < page.Oldest && (q.After > 0 || oldest.Prev != 0)
 	// The transition of the cursor itself may hold events after it.
-	from := max(uint64(q.After)/invocation.SeqsPerTransition, oldest.Seq)
-	entries, more, err := l.entries(ctx, q.Lock, from-1, scanLimit)
-	if err != nil {
-		return EventPage{}, err
+	after := max(uint64(q.After)/invocation.SeqsPerTransition, oldest.Seq) - 1
+	size := max(q.Limit+1, 16) // as many as a page takes if each has an event
+	for scanned := 0; scanned < scanLimit; size *= 2 {
+		size = min(size, scanLimit-scanned)
+		entries, more, err := l.entries(ctx, q.Lock, after, size)
+		if err != nil {
+			return EventPage{}, err
+		}
+		if page.take(q, entries); page.More || !more {
+			return page, nil
+		}
+		if len(page.Events) == q.Limit || len(entries) < size {
+			break // the page is full, or they are so large that the server cut them
+		}
+		scanned += len(entries)
+		after = entries[len(entries)-1].Seq
 	}
+	page.More = true
+	return page, nil
+}
+
+// take adds what the query selects of the entries, and cuts the page where its
+// limit is passed.
+func (p *EventPage) take(q EventQuery, entries []Entry) {
 	for _, e := range entries {
 		for _, ev := range e.Committed() {
 			if ev.Seq <= q.After || len(q.Types) > 0 && !invocation.MatchesAny(q.Types, ev.Type) {
 				continue
 			}
-			if len(page.Events) == q.Limit {
-				page.More = true
-				return page, nil
+			if len(p.Events) == q.Limit {
+				p.More = true
+				return
 			}
-			page.Events = append(page.Events, ev)
-			page.Last = ev.Seq
+			p.Events = append(p.Events, ev)
+			p.Last = ev.Seq
 		}
-		page.Last = max(page.Last, lastSeqOf(e.Seq))
+		p.Last = max(p.Last, lastSeqOf(e.Seq))
 	}
-	page.More = more
-	return page, nil
 }
 
 // nothingServed is the page of a lock that does not exist, or whose every

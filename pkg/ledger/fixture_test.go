@@ -103,7 +103,13 @@ func wantCode(t testing.TB, err error, want invocation.Code) {
 // often as it is told to.
 type deaf struct {
 	jetstream.JetStream
-	lose atomic.Int64
+	lose  atomic.Int64
+	asked atomic.Int64 // how often anything was published without waiting
+}
+
+func (d *deaf) PublishMsgAsync(m *nats.Msg, opts ...jetstream.PublishOpt) (jetstream.PubAckFuture, error) {
+	d.asked.Add(1)
+	return d.JetStream.PublishMsgAsync(m, opts...)
 }
 
 func (d *deaf) PublishMsg(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
@@ -123,4 +129,29 @@ func deafen(l *ledger.Ledger) *deaf {
 	})
 	d.lose.Store(1)
 	return d
+}
+
+// blindfold returns a ledger on the same server whose batch reads find nothing,
+// as those of a replica that lags far behind.
+func blindfold(t *testing.T, env ledgertest.Env) *ledger.Ledger {
+	t.Helper()
+	l := still(t, env.Conn, small())
+	if _, err := env.Conn.NC.Subscribe("BLIND.DIRECT.GET.>", func(m *nats.Msg) {
+		nothing := nats.NewMsg(m.Reply)
+		nothing.Header.Set("Status", "404")
+		_ = env.Conn.NC.PublishMsg(nothing)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	l.WrapJetStream(func(js jetstream.JetStream) jetstream.JetStream { return blind{js} })
+	return l
+}
+
+// A blind JetStream reads from a stream that has nothing.
+type blind struct{ jetstream.JetStream }
+
+func (b blind) Options() jetstream.JetStreamOptions {
+	o := b.JetStream.Options()
+	o.APIPrefix = "BLIND."
+	return o
 }

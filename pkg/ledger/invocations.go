@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"strconv"
 	"time"
@@ -231,6 +232,9 @@ var ErrSuperseded = errors.New("another worker has the invocation")
 // answer caused, in place of the claim. A zero claim settles what nobody
 // claimed. It returns ErrSuperseded if the claim no longer stands.
 func (l *Ledger) Settle(ctx context.Context, c Claim, inv invocation.Invocation, events []invocation.Emission) error {
+	if !inv.Status.Settled() {
+		return fmt.Errorf("settle an invocation that is %s", inv.Status)
+	}
 	data, err := encode(newStateRecord(inv, events, c.LockSeq))
 	if err != nil {
 		return err

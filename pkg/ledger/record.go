@@ -109,7 +109,9 @@ func newStateRecord(inv invocation.Invocation, events []invocation.Emission, loc
 	return s
 }
 
-func (s stateRecord) settled() bool { return s.Status != "" && s.Request != nil }
+func (s stateRecord) settled() bool {
+	return s.Status != "" && s.Status.Settled() && s.Request != nil
+}
 
 func (s stateRecord) invocation() invocation.Invocation {
 	inv := s.Request.invocation()

@@ -18,7 +18,6 @@ const (
 	chainStream  = "CHAIN"
 	sentStream   = "SENT"
 	limitsStream = "LIMITS"
-	blocksStream = "BLOCKS"
 	deadStream   = "DEAD"
 )
 

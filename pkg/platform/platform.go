@@ -17,9 +17,11 @@ import (
 // A Config says how to reach the stores and third parties. It must be the same
 // in every service of an installation, but for the broker's name.
 type Config struct {
-	Broker broker.Config
-	Ledger ledger.Config
-	Egress egress.Config
+	// Profile is one of [Profiles]; empty means dev.
+	Profile string
+	Broker  broker.Config
+	Ledger  ledger.Config
+	Egress  egress.Config
 }
 
 // Register adds the settings that every service has.
@@ -27,13 +29,17 @@ func (c *Config) Register(s *service.Settings) {
 	s.String(&c.Broker.URL, "nats-url", "nats://127.0.0.1:4222", "NATS servers, separated by commas")
 	s.String(&c.Broker.Credentials, "nats-nkey", "", "file with the nkey seed to authenticate to NATS with")
 	s.Int(&c.Ledger.Partitions, "partitions", 4, "partitions that locks are spread over, as latchwire setup made them")
-	s.Int(&c.Ledger.Replicas, "replicas", 1, "replicas of every stream: 1, or 3 in a cluster")
+	s.Choice(&c.Profile, "profile", Profiles(), "what may be lost: dev and single keep one copy of every stream, cluster three")
 	s.Duration(&c.Ledger.AckWait, "ack-wait", 0, "sign of life a worker owes; 0 means 30s")
+	s.Duration(&c.Egress.Timeout, "call-timeout", 0, "time that a target or receiver has for its whole answer; 0 means the contract's 10s")
 	s.Prefixes(&c.Egress.Policy.Allow, "egress-allow", "networks that webhooks may reach although they are private, also over plain HTTP: for development")
 	limit(s, &c.Ledger.Limits.Extension, "extension")
 	limit(s, &c.Ledger.Limits.Lock, "lock")
 	limit(s, &c.Ledger.Limits.Events, "events")
-	s.Check(func() error { return c.Ledger.WithDefaults().Validate() })
+	s.Check(func() error {
+		c.Ledger.Replicas = replicas(c.Profile)
+		return c.Ledger.WithDefaults().Validate()
+	})
 	s.Check(func() error { return c.Egress.WithDefaults().Validate() })
 }
 

@@ -65,7 +65,8 @@ func New(p *platform.Platform, cfg Config) (service.Part, error) {
 	}
 	lanes := broker.NewLanes(cfg.Slots, cfg.Line)
 	d := dispatch.New(p.Ledger, lanes, observed{p}.wrap(dispatch.Targets{
-		Webhook: target.NewWebhook(p.Registry, p.Catalog, invocationPost(p)).Call,
+		Webhook:     target.NewWebhook(p.Registry, p.Catalog, invocationPost(p)).Call,
+		CallTimeout: p.Config.Egress.WithDefaults().Timeout,
 	}))
 	for i := range p.Ledger.Partitions() {
 		stream := ledger.InvocationStream(i)

@@ -39,7 +39,11 @@ func router(p *platform.Platform, routes []door.Route) *chi.Mux {
 		return invocation.Refuse(invocation.RouteNotFound)
 	}).ServeHTTP)
 	mux.MethodNotAllowed(door.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Set("Allow", strings.Join(allowed(mux, r), ", "))
+		methods := allowed(mux, r)
+		if len(methods) == 0 { // a method that the router does not know, anywhere
+			return invocation.Refuse(invocation.RouteNotFound)
+		}
+		w.Header().Set("Allow", strings.Join(methods, ", "))
 		return invocation.Refuse(invocation.MethodNotAllowed)
 	}).ServeHTTP)
 	return mux

@@ -59,6 +59,6 @@ func setup(ctx context.Context, p service.Process) error {
 	if err := platform.Setup(ctx, conn, cfg.Ledger); err != nil {
 		return fmt.Errorf("set up the streams: %w", err)
 	}
-	_, err = fmt.Fprintf(p.Stdout, "The streams stand: %d partitions, %d replicas.\n", cfg.Ledger.Partitions, cfg.Ledger.Replicas)
+	_, err = fmt.Fprintf(p.Stdout, "The streams stand: profile %s, %d partitions.\n", cfg.Profile, cfg.Ledger.Partitions)
 	return err
 }

@@ -2,6 +2,7 @@ package latchwire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -19,7 +20,6 @@ type runSettings struct {
 	logs     service.LogConfig
 	dataDir  string
 	natsPort int
-	durable  bool
 	demo     bool
 }
 
@@ -31,8 +31,13 @@ func (c *runSettings) register(s *service.Settings) {
 	c.Dispatch.Register(s)
 	s.String(&c.dataDir, "data-dir", ".latchwire", "where streams and demo.env are kept")
 	s.Int(&c.natsPort, "nats-port", 0, "port on loopback where the embedded NATS listens for others; 0 listens nowhere")
-	s.Bool(&c.durable, "sync-always", false, "every acknowledged write survives a power cut, at a cost (profile single)")
 	s.Bool(&c.demo, "demo", true, "start and seed the demo extensions")
+	s.Check(func() error {
+		if c.Platform.Profile == platform.ProfileCluster {
+			return errors.New("profile cluster needs three NATS nodes: run the services apart")
+		}
+		return nil
+	})
 }
 
 // run runs the pipeline in this process, with the demo unless told otherwise.
@@ -48,7 +53,8 @@ func run(ctx context.Context, p service.Process) error {
 	if err != nil {
 		return err
 	}
-	cfg.Server.Dir, cfg.Server.Port, cfg.Server.SyncAlways = filepath.Join(cfg.dataDir, "nats"), cfg.natsPort, cfg.durable
+	cfg.Server.Dir, cfg.Server.Port = filepath.Join(cfg.dataDir, "nats"), cfg.natsPort
+	cfg.Server.SyncAlways = cfg.Platform.Profile == platform.ProfileSingle
 	bound := make(chan string, 1)
 	cfg.HTTP.Log = log
 	cfg.HTTP.OnListen = func(a net.Addr) { bound <- BaseURL(a) }

@@ -50,11 +50,30 @@ func New(t testing.TB, cfg platform.Config, tel *telemetry.Providers) *World {
 // Open opens a replica, which lives until the test ends.
 func (w *World) Open(t testing.TB) *platform.Platform {
 	t.Helper()
+	p := w.open(t)
+	Run(t, p.Parts()...)
+	return p
+}
+
+// OpenIdle is Open without what a replica does by itself: its caches are not
+// used and its clock is not measured again. Days of virtual time cost little
+// with it.
+func (w *World) OpenIdle(t testing.TB) *platform.Platform {
+	t.Helper()
+	p := w.open(t)
+	t.Cleanup(func() {
+		p.Conn.Close()
+		p.Egress.Close()
+	})
+	return p
+}
+
+func (w *World) open(t testing.TB) *platform.Platform {
+	t.Helper()
 	p, err := platform.Open(t.Context(), w.cfg, w.tel, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatalf("open a replica: %v", err)
 	}
-	Run(t, p.Parts()...)
 	return p
 }
 

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ type Targets struct {
 	// Webhook calls a partner's target once and says what it came to. When its
 	// context ends, nobody can tell any more.
 	Webhook func(context.Context, invocation.Invocation) invocation.Outcome
+	// CallTimeout is what Webhook takes at most; zero means the contract's 10 s.
+	CallTimeout time.Duration
 	// Settled is told of every settlement that this worker recorded, and when
 	// the call began; zero if there was none. It may be nil.
 	Settled func(ctx context.Context, inv invocation.Invocation, began time.Time)
@@ -38,6 +41,7 @@ type Dispatcher struct {
 // New returns a dispatcher. Partners' targets pass through the lanes, each in
 // its own; built-ins need none.
 func New(l *ledger.Ledger, lanes *broker.Lanes, t Targets) *Dispatcher {
+	t.CallTimeout = cmp.Or(t.CallTimeout, invocation.CallTimeout)
 	if t.Settled == nil {
 		t.Settled = func(context.Context, invocation.Invocation, time.Time) {}
 	}
@@ -114,7 +118,7 @@ func (d *Dispatcher) expire(ctx context.Context, req ledger.Request, o invocatio
 // callPartner claims the request, calls the partner's target and settles.
 func (d *Dispatcher) callPartner(ctx context.Context, req ledger.Request) error {
 	inv := req.Invocation
-	deadline := d.ledger.Now().Add(invocation.CallTimeout + settleTime)
+	deadline := d.ledger.Now().Add(d.targets.CallTimeout + settleTime)
 	standing, err := d.ledger.Claim(ctx, inv, deadline, req.LockSeq)
 	if err != nil {
 		return err
@@ -127,7 +131,7 @@ func (d *Dispatcher) callPartner(ctx context.Context, req ledger.Request) error 
 	}
 	crashpoint.Here(crashpoint.AfterClaim)
 	began := d.ledger.Now()
-	if began.After(deadline.Add(-invocation.CallTimeout)) {
+	if began.After(deadline.Add(-d.targets.CallTimeout)) {
 		// This process stood still since it asked for the claim: the time that
 		// others grant it is no longer enough for a call.
 		return d.settle(ctx, req, standing.Claim, invocation.LeavesUnknown(invocation.DispatchInterrupted), time.Time{})

@@ -3,12 +3,14 @@ package bench
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"sync"
 	"time"
@@ -20,8 +22,10 @@ import (
 // Command runs the benchmarks and prints a table.
 func Command(ctx context.Context, p service.Process) error {
 	var d time.Duration
+	var profile string
 	s := service.NewSettings("bench", "Measures the pipeline as ratios to a floor measured in the same run.")
 	s.Duration(&d, "duration", 5*time.Second, "how long each load runs")
+	s.String(&profile, "cpu-profile", "", "file to write a CPU profile of the untraced pipeline to")
 	if err := s.Load(p); err != nil {
 		return err
 	}
@@ -40,7 +44,7 @@ func Command(ctx context.Context, p service.Process) error {
 		return err
 	}
 	defer hanging.close()
-	r := report{out: p.Stdout, duration: d}
+	r := report{out: p.Stdout, duration: d, profile: profile}
 	floor, err := r.floor(ctx, filepath.Join(dir, "floor"), echoing.url)
 	if err != nil {
 		return fmt.Errorf("floor: %w", err)
@@ -57,6 +61,7 @@ func Command(ctx context.Context, p service.Process) error {
 type report struct {
 	out      io.Writer
 	duration time.Duration
+	profile  string
 }
 
 // loads are the numbers of clients that call at a time.
@@ -106,7 +111,12 @@ func (r report) pipeline(ctx context.Context, dir string, tracing bool, urls map
 	if tracing {
 		name = "pipeline, 10 % traced"
 	}
+	stop, err := r.profiled(!tracing)
+	if err != nil {
+		return err
+	}
 	_, err = r.each(ctx, name, floor, func(ctx context.Context, _, _ int) error { return p.invoke(ctx, "echo") })
+	stop()
 	if err == nil && !tracing {
 		err = r.isolation(ctx, p)
 	}
@@ -114,6 +124,24 @@ func (r report) pipeline(ctx context.Context, dir string, tracing bool, urls map
 		err = cerr
 	}
 	return err
+}
+
+// profiled starts the CPU profile if one is wanted, and returns what ends it.
+func (r report) profiled(wanted bool) (stop func(), err error) {
+	if !wanted || r.profile == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(r.profile)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = f.Close() // the profile is an aid
+	}, nil
 }
 
 // each runs the loads, after a short one to warm up, and prints them.

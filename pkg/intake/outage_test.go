@@ -1,0 +1,77 @@
+package intake_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/latchwire/latchwire/pkg/broker"
+	"github.com/latchwire/latchwire/pkg/broker/brokertest"
+	"github.com/latchwire/latchwire/pkg/intake"
+	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/ledger"
+	"github.com/latchwire/latchwire/pkg/platform"
+)
+
+// Without NATS every call is refused with service-unavailable and leaves
+// nothing; when NATS is back the same process admits again (contract section 9,
+// SEC-88).
+func TestWithoutTheBrokerNothingIsAdmitted(t *testing.T) {
+	t.Parallel()
+	node := brokertest.StartNode(t)
+	s := newStand(t, platform.Config{
+		Broker: broker.Config{URL: node.URL, Timeout: time.Second},
+		Ledger: ledger.Config{Patience: 500 * time.Millisecond},
+	}, intake.Config{Wait: short})
+	l := s.lock(t)
+	event := intake.Emission{Caller: s.on(t, l, "probe"), Type: "probe.done", Payload: []byte("{}"), Key: "e"}
+	before := s.invoke(t, s.echo(t, l, "before"))
+
+	node.Stop()
+	for _, c := range []intake.Call{s.echo(t, l, "before"), s.echo(t, l, "while away")} {
+		_, err := s.in.Invoke(t.Context(), c)
+		if e := refusal(t, err, invocation.ServiceUnavailable); e.RetryAfter <= 0 || e.Error() != "service-unavailable" {
+			t.Errorf("got %q, retry after %s; want no internals and when to try again", e.Error(), e.RetryAfter)
+		}
+	}
+	_, err := s.in.Emit(t.Context(), event)
+	refusal(t, err, invocation.ServiceUnavailable)
+	_, err = s.in.Invocation(t.Context(), s.on(t, l, "caller"), before.Invocation.ID)
+	refusal(t, err, invocation.ServiceUnavailable)
+
+	node.Start(t)
+	brokertest.Eventually(t, 30*time.Second, "NATS is back", func() bool { return s.p.Conn.Check(t.Context()) == nil })
+	s.mustNotStand(t, s.echo(t, l, "while away"))
+	if a := s.invoke(t, s.echo(t, l, "while away")); a.Replayed {
+		t.Error("the refused call was recorded")
+	}
+	if a := s.invoke(t, s.echo(t, l, "before")); !a.Replayed || a.Invocation.ID != before.Invocation.ID {
+		t.Errorf("got %+v, want the call from before", a)
+	}
+	if _, err := s.in.Emit(t.Context(), event); err != nil {
+		t.Errorf("emit: %v", err)
+	}
+}
+
+// NATS may go away between the limits and the record.
+func TestTheBrokerGoesAwayWhileACallIsRecorded(t *testing.T) {
+	t.Parallel()
+	node := brokertest.StartNode(t)
+	s := newStand(t, platform.Config{
+		Broker: broker.Config{URL: node.URL, Timeout: time.Second},
+		Ledger: ledger.Config{Patience: 500 * time.Millisecond},
+	}, intake.Config{Wait: short})
+	l := s.lock(t)
+	in := door(s.p, intake.Config{Wait: short, Record: func(ctx context.Context, r ledger.Request) (invocation.Invocation, bool, error) {
+		node.Stop()
+		return s.p.Ledger.Record(ctx, r)
+	}})
+	c := s.echo(t, l, "k")
+	_, err := in.Invoke(t.Context(), c)
+	refusal(t, err, invocation.ServiceUnavailable)
+	node.Start(t)
+	brokertest.Eventually(t, 30*time.Second, "NATS is back", func() bool { return s.p.Conn.Check(t.Context()) == nil })
+	if a := s.invoke(t, c); a.Replayed || a.Invocation.Status != invocation.Pending {
+		t.Errorf("got %+v, want a first call", a)
+	}
+}

@@ -1,0 +1,15 @@
+// Package faults has the fault tests: real processes that die, stop and lose
+// NATS while calls are under way, and what must hold all the same (security
+// section 5).
+//
+//   - A target is called at most once for each invocation (SEC-114, SEC-115).
+//   - Every call that was accepted settles, in a time that can be told.
+//   - A built-in takes effect exactly once, and is never unknown.
+//   - What a call caused stands in the lock's events exactly once.
+//   - The same key finds the same invocation, whatever happened in between.
+//
+// The tests build the services with the build tag crashpoints, and with the
+// race detector if they run under it themselves, and start them as processes
+// of their own. NATS is one more process: this test binary, started again.
+// What AckWait and a call take is set low, so that a minute or two is enough.
+package faults
