@@ -48,51 +48,51 @@ func TestCredentials(t *testing.T) {
 	dev := secrets["developer"]
 	for name, tc := range map[string]struct {
 		header           string
-		developer, admin bool
+		developer, admin invocation.Code // empty: let in
 	}{
-		"a developer token":              {"Bearer " + dev, true, false},
-		"the scheme in lower case":       {"bearer " + dev, true, false},
-		"the scheme in upper case":       {"BEARER " + dev, true, false},
-		"an admin token":                 {"Bearer " + secrets["admin"], false, true},
-		"a main page token":              {"Bearer " + secrets["wearer"], false, false},
-		"an expired token":               {"Bearer " + secrets["expired"], false, false},
-		"a token of nobody's extension":  {"Bearer " + secrets["ghost"], false, false},
-		"nothing":                        {"", false, false},
-		"no scheme":                      {dev, false, false},
-		"another scheme":                 {"Basic " + dev, false, false},
-		"a scheme alone":                 {"Bearer", false, false},
-		"a scheme and a space":           {"Bearer ", false, false},
-		"two spaces":                     {"Bearer  " + dev, false, false},
-		"a tab":                          {"Bearer\t" + dev, false, false},
-		"more behind the token":          {"Bearer " + dev + " x", false, false},
-		"half a token":                   {"Bearer " + dev[:20], false, false},
-		"a token with another last sign": {"Bearer " + dev[:len(dev)-1] + "!", false, false},
-		"a token in upper case":          {"Bearer " + strings.ToUpper(dev), false, false},
-		"a wildcard":                     {"Bearer *", false, false},
-		"a megabyte":                     {"Bearer " + strings.Repeat("a", 1<<20), false, false},
-		"a line break":                   {"Bearer " + dev + "\r\n", false, false},
+		"a developer token":              {"Bearer " + dev, "", invocation.Forbidden},
+		"the scheme in lower case":       {"bearer " + dev, "", invocation.Forbidden},
+		"the scheme in upper case":       {"BEARER " + dev, "", invocation.Forbidden},
+		"an admin token":                 {"Bearer " + secrets["admin"], invocation.Forbidden, ""},
+		"a main page token":              {"Bearer " + secrets["wearer"], invocation.Forbidden, invocation.Forbidden},
+		"an expired token":               {"Bearer " + secrets["expired"], invocation.Unauthorized, invocation.Unauthorized},
+		"a token of nobody's extension":  {"Bearer " + secrets["ghost"], invocation.Unauthorized, invocation.Forbidden},
+		"nothing":                        {"", invocation.Unauthorized, invocation.Unauthorized},
+		"no scheme":                      {dev, invocation.Unauthorized, invocation.Unauthorized},
+		"another scheme":                 {"Basic " + dev, invocation.Unauthorized, invocation.Unauthorized},
+		"a scheme alone":                 {"Bearer", invocation.Unauthorized, invocation.Unauthorized},
+		"a scheme and a space":           {"Bearer ", invocation.Unauthorized, invocation.Unauthorized},
+		"two spaces":                     {"Bearer  " + dev, invocation.Unauthorized, invocation.Unauthorized},
+		"a tab":                          {"Bearer\t" + dev, invocation.Unauthorized, invocation.Unauthorized},
+		"more behind the token":          {"Bearer " + dev + " x", invocation.Unauthorized, invocation.Unauthorized},
+		"half a token":                   {"Bearer " + dev[:20], invocation.Unauthorized, invocation.Unauthorized},
+		"a token with another last sign": {"Bearer " + dev[:len(dev)-1] + "!", invocation.Unauthorized, invocation.Unauthorized},
+		"a token in upper case":          {"Bearer " + strings.ToUpper(dev), invocation.Unauthorized, invocation.Unauthorized},
+		"a wildcard":                     {"Bearer *", invocation.Unauthorized, invocation.Unauthorized},
+		"a megabyte":                     {"Bearer " + strings.Repeat("a", 1<<20), invocation.Unauthorized, invocation.Unauthorized},
+		"a line break":                   {"Bearer " + dev + "\r\n", invocation.Unauthorized, invocation.Unauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e, err := s.in.Developer(t.Context(), tc.header)
 			check(t, err, tc.developer)
-			if tc.developer && e.Slug != "caller" {
+			if tc.developer == "" && e.Slug != "caller" {
 				t.Errorf("got %s, want caller", e.Slug)
 			}
 			tok, err := s.in.Admin(t.Context(), tc.header)
 			check(t, err, tc.admin)
-			if tc.admin && tok.Role != registry.RoleReadOnly {
+			if tc.admin == "" && tok.Role != registry.RoleReadOnly {
 				t.Errorf("got the role %s, want read-only", tok.Role)
 			}
 		})
 	}
 }
 
-// check wants no error, or unauthorized.
-func check(t *testing.T, err error, ok bool) {
+// check wants a refusal with a code, or none if it is empty.
+func check(t *testing.T, err error, want invocation.Code) {
 	t.Helper()
-	if ok && err != nil || !ok && invocation.CodeOf(err) != invocation.Unauthorized {
-		t.Errorf("got %v, want let in: %t", err, ok)
+	if err == nil && want != "" || err != nil && invocation.CodeOf(err) != want {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }
 
@@ -117,8 +117,8 @@ func TestSessions(t *testing.T) {
 		"65 characters":                 {"developer", invocation.SessionID(strings.Repeat("a", 65)), invocation.SessionNotFound},
 		"5,000 characters":              {"developer", invocation.SessionID(strings.Repeat("a", 5000)), invocation.SessionNotFound},
 		"a line break":                  {"developer", l.Session("caller").ID + "\n", invocation.SessionNotFound},
-		"one's own with an admin token": {"admin", l.Session("caller").ID, invocation.Unauthorized},
-		"its own with a main token":     {"wearer", l.Session("caller").ID, invocation.Unauthorized},
+		"one's own with an admin token": {"admin", l.Session("caller").ID, invocation.Forbidden},
+		"its own with a main token":     {"wearer", l.Session("caller").ID, invocation.Forbidden},
 		"unknown with a wrong token":    {"expired", "nothing", invocation.Unauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,13 +175,13 @@ func TestMainPageTokens(t *testing.T) {
 		"for another session":           {secrets["wearer"], other.ID, "", invocation.SessionNotFound},
 		"for an unknown session":        {secrets["wearer"], "nothing", "", invocation.SessionNotFound},
 		"for a malformed session":       {secrets["wearer"], "a.b", "", invocation.SessionNotFound},
-		"a developer token":             {secrets["developer"], own.ID, "", invocation.Unauthorized},
-		"an admin token":                {secrets["admin"], own.ID, "", invocation.Unauthorized},
+		"a developer token":             {secrets["developer"], own.ID, "", invocation.Forbidden},
+		"an admin token":                {secrets["admin"], own.ID, "", invocation.Forbidden},
 		"with a scheme":                 {"Bearer " + secrets["wearer"], own.ID, "", invocation.Unauthorized},
 		"unknown":                       {"cmt_nothing", own.ID, "", invocation.Unauthorized},
 		"empty":                         {"", own.ID, "", invocation.Unauthorized},
 		"unknown, and a wrong session":  {"cmt_nothing", other.ID, "", invocation.Unauthorized},
-		"a developer token, wrong page": {secrets["developer"], other.ID, "", invocation.Unauthorized},
+		"a developer token, wrong page": {secrets["developer"], other.ID, "", invocation.Forbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

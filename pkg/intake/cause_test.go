@@ -135,7 +135,9 @@ func TestARepeatNeedsNoValidCause(t *testing.T) {
 	}
 }
 
-// bubble runs a test with an installation in virtual time.
+// bubble runs a test with an installation in virtual time. Such a test is not
+// parallel to others: all servers of a process share one clock, which has to be
+// the bubble's.
 func bubble(t *testing.T, test func(*testing.T, *stand)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, newStand(t, platform.Config{}, intake.Config{Wait: short})) })
@@ -146,8 +148,7 @@ func pass(d time.Duration) { <-time.NewTimer(d).C }
 
 // A call that names no cause has the last event that was delivered to its
 // caller on its lock in the previous ten seconds (contract section 6, SEC-82).
-func TestInferredCauses(t *testing.T) {
-	t.Parallel()
+func TestInferredCauses(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	type delivery struct {
 		to    invocation.Slug
 		depth int
@@ -176,7 +177,6 @@ func TestInferredCauses(t *testing.T) {
 		"an older one is not fallen back to": {deliveries: []delivery{{"caller", 2, 0}, {"caller", 3, 9 * time.Second}}, after: 9 * time.Second, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			bubble(t, func(t *testing.T, s *stand) {
 				l := s.lock(t)
 				on := l
@@ -248,8 +248,7 @@ func inDays(t *testing.T, test func(t *testing.T, at func(func(*stand, platformt
 }
 
 // A delivered event may be named for seven days (SEC-81).
-func TestADeliveredEventMayBeNamedForSevenDays(t *testing.T) {
-	t.Parallel()
+func TestADeliveredEventMayBeNamedForSevenDays(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	inDays(t, func(t *testing.T, at func(func(*stand, platformtest.Lock))) {
 		var e invocation.Event
 		at(func(s *stand, l platformtest.Lock) {
@@ -277,8 +276,7 @@ func TestADeliveredEventMayBeNamedForSevenDays(t *testing.T) {
 }
 
 // A key holds for 30 days with its invocation (SEC-79).
-func TestAKeyHoldsForThirtyDays(t *testing.T) {
-	t.Parallel()
+func TestAKeyHoldsForThirtyDays(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	inDays(t, func(t *testing.T, at func(func(*stand, platformtest.Lock))) {
 		at(func(s *stand, l platformtest.Lock) {
 			a := s.invoke(t, s.echo(t, l, "k"))
@@ -300,8 +298,7 @@ func TestAKeyHoldsForThirtyDays(t *testing.T) {
 }
 
 // A request that nobody takes has failed, whoever asks (design section 4).
-func TestACallThatNobodyTakesHasFailed(t *testing.T) {
-	t.Parallel()
+func TestACallThatNobodyTakesHasFailed(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	inDays(t, func(t *testing.T, at func(func(*stand, platformtest.Lock))) {
 		at(func(s *stand, l platformtest.Lock) { s.invoke(t, s.echo(t, l, "k")) })
 		pass(15*time.Minute + 20*time.Second)

@@ -148,8 +148,7 @@ func TestEmit(t *testing.T) {
 }
 
 // Without a named cause the last delivered event is the cause, as for calls.
-func TestEmitInfersItsCause(t *testing.T) {
-	t.Parallel()
+func TestEmitInfersItsCause(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	bubble(t, func(t *testing.T, s *stand) {
 		l := s.lock(t)
 		cause := platformtest.Event(t, s.p, l.ID, "other", invocation.Chain{})
@@ -213,8 +212,7 @@ func TestEmissionKeys(t *testing.T) {
 	}
 }
 
-func TestAnEmissionKeyHoldsForADay(t *testing.T) {
-	t.Parallel()
+func TestAnEmissionKeyHoldsForADay(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	emit := func(t *testing.T, s *stand, l platformtest.Lock) invocation.ID {
 		t.Helper()
 		e, err := s.in.Emit(t.Context(), s.done(t, l, "k"))

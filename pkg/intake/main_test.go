@@ -3,7 +3,7 @@ package intake_test
 import (
 	"testing"
 
-	"github.com/latchwire/latchwire/pkg/platform/platformtest"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { platformtest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

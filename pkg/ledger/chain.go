@@ -36,11 +36,15 @@ const (
 	DeliveryLink   LinkKind = "delivery"
 )
 
-// A PendingWrite is a write whose answer has not been waited for.
+// A PendingWrite is a write whose answer has not been waited for. The zero
+// value is one that was not needed.
 type PendingWrite struct{ future jetstream.PubAckFuture }
 
 // Wait returns once the write is stored, or why it is not.
 func (w PendingWrite) Wait(ctx context.Context) error {
+	if w.future == nil {
+		return nil
+	}
 	select {
 	case <-w.future.Ok():
 		return nil
@@ -74,14 +78,29 @@ func (k Link) messageID() string {
 	return id
 }
 
+// IndexInvocation is Index for an invocation. One that begins its chain needs
+// no note, since the chain has its id; that saves the commonest call a write.
+func (l *Ledger) IndexInvocation(inv invocation.Invocation) (PendingWrite, error) {
+	if inv.Chain.Correlation == inv.ID {
+		return PendingWrite{}, nil
+	}
+	return l.Index(inv.Chain.Correlation, Link{Kind: InvocationLink, ID: inv.ID, Lock: inv.Lock})
+}
+
 // maxLinks bounds how much of a chain is read.
 const maxLinks = 1000
 
 // Chain returns the members of a chain in the order they were noted, up to a
-// thousand, each once.
+// thousand, each once; the call that began it, if one did, comes first.
 func (l *Ledger) Chain(ctx context.Context, correlation invocation.ID) ([]Link, error) {
-	var out []Link
+	out, err := l.rootCall(ctx, correlation)
+	if err != nil {
+		return nil, err
+	}
 	seen := make(map[string]bool)
+	for _, link := range out {
+		seen[link.messageID()] = true
+	}
 	for seq := uint64(1); len(out) < maxLinks; {
 		m, err := l.streams[chainStream].GetMsg(ctx, seq, jetstream.WithGetMsgSubject(chainSubject(correlation)))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -101,4 +120,34 @@ func (l *Ledger) Chain(ctx context.Context, correlation invocation.ID) ([]Link, 
 		seq = m.Sequence + 1
 	}
 	return out, nil
+}
+
+// rootCall looks for the invocation with a chain's own id. Its partition is not
+// known from the id, so each is asked.
+func (l *Ledger) rootCall(ctx context.Context, id invocation.ID) ([]Link, error) {
+	for p := range l.cfg.Partitions {
+		for _, subject := range []string{stateName(p, id), requestName(p, id)} {
+			m, err := l.newest(ctx, invStream(p), subject)
+			if err != nil {
+				return nil, err
+			}
+			if m == nil {
+				continue
+			}
+			var rec struct {
+				Lock    invocation.LockID `json:"lock"`
+				Request *requestRecord    `json:"req"`
+			}
+			if err := decode(m.Data, &rec); err != nil {
+				return nil, err
+			}
+			if rec.Request != nil {
+				rec.Lock = rec.Request.Lock
+			}
+			if rec.Lock != "" {
+				return []Link{{Kind: InvocationLink, ID: id, Lock: rec.Lock}}, nil
+			}
+		}
+	}
+	return nil, nil
 }

@@ -24,6 +24,7 @@ type Ledger struct {
 	waiters *waiters
 	locks   *keyLocks
 	full    *overLimits
+	decoded *snapshots
 	streams map[string]jetstream.Stream // opened once; never changed afterwards
 }
 
@@ -46,7 +47,7 @@ func Open(ctx context.Context, conn *broker.Conn, cfg Config, log *slog.Logger) 
 	}
 	l := &Ledger{
 		conn: conn, js: conn.JS, cfg: cfg, log: log,
-		clock: &clock{local: time.Now}, locks: newKeyLocks(), full: newOverLimits(),
+		clock: &clock{local: time.Now}, locks: newKeyLocks(), full: newOverLimits(), decoded: newSnapshots(),
 	}
 	if err := l.openStreams(ctx); err != nil {
 		return nil, err

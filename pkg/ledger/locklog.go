@@ -160,7 +160,7 @@ func (l *Ledger) Lock(ctx context.Context, id invocation.LockID) (Snapshot, erro
 		}
 		return s, err
 	}
-	return snapshot(id, m)
+	return l.snapshot(id, m)
 }
 
 // newestLock reads from the leader; the zero Snapshot is a lock that does not exist.
@@ -169,15 +169,22 @@ func (l *Ledger) newestLock(ctx context.Context, id invocation.LockID) (Snapshot
 	if err != nil || m == nil {
 		return Snapshot{}, err
 	}
-	return snapshot(id, m)
+	return l.snapshot(id, m)
 }
 
-func snapshot(id invocation.LockID, m *jetstream.RawStreamMsg) (Snapshot, error) {
+// snapshot decodes a lock's last message, unless it is the one that was decoded
+// last: between two changes of a lock, its state is read by every call.
+func (l *Ledger) snapshot(id invocation.LockID, m *jetstream.RawStreamMsg) (Snapshot, error) {
+	if s, found := l.decoded.get(id); found && s.Seq == m.Sequence {
+		return s, nil
+	}
 	e, err := parseEntry(id, m.Sequence, m.Data)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return Snapshot{State: e.State, Seq: e.Seq}, nil
+	s := Snapshot{State: e.State, Seq: e.Seq}
+	l.decoded.put(id, s)
+	return s, nil
 }
 
 // append writes a transition if the lock's last one is still expected.

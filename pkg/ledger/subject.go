@@ -30,12 +30,20 @@ const (
 
 func join(parts ...string) string { return strings.Join(parts, ".") }
 
+func requestName(partition int, id invocation.ID) string {
+	return join("inv", strconv.Itoa(partition), "req", string(id))
+}
+
+func stateName(partition int, id invocation.ID) string {
+	return join("inv", strconv.Itoa(partition), "st", string(id))
+}
+
 func requestSubject(lock invocation.LockID, id invocation.ID) string {
-	return join("inv", strconv.Itoa(lock.Partition()), "req", string(id))
+	return requestName(lock.Partition(), id)
 }
 
 func stateSubject(lock invocation.LockID, id invocation.ID) string {
-	return join("inv", strconv.Itoa(lock.Partition()), "st", string(id))
+	return stateName(lock.Partition(), id)
 }
 
 // guardSubject matches the request and the state of one invocation.

@@ -124,7 +124,7 @@ func TestRunNamesWhatDidNotStop(t *testing.T) {
 		stops  []string
 	}{
 		"all in time":                    {[3]time.Duration{1, 1, 1}, "", 3, []string{"http", "worker", "broker"}},
-		"together longer than the grace": {[3]time.Duration{1, 6, 6}, "worker took longer than 10 to stop", 12, []string{"http", "broker", "worker"}},
+		"together longer than the grace": {[3]time.Duration{0, 5, 6}, "worker took longer than 10 to stop", 11, []string{"http", "broker", "worker"}},
 		"one hangs, the others still get to stop": {
 			[3]time.Duration{1, 100, 1}, "did not stop within 10: worker", 12, []string{"http", "broker"},
 		},

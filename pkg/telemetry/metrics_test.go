@@ -61,7 +61,7 @@ func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 		`pipeline_worker_inflight{worker="dispatch"} 2.0`,
 		`http_server_request_duration_seconds_count{http_request_method="_OTHER",http_response_status_code="404",http_route="/locks/{id}"} 1`,
 		`service_name="test"`, "go_goroutines",
-		`# {span_id="`, `trace_id="` + telemetry.TraceIDOf("c") + `"`, // exemplars
+		" # {", `trace_id="` + telemetry.TraceIDOf("c") + `"`, // exemplars
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is missing", want)
@@ -70,13 +70,6 @@ func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 	for _, unwanted := range []string{"CANARY", "otel_scope"} {
 		if strings.Contains(got, unwanted) {
 			t.Errorf("the metrics contain %s", unwanted)
-		}
-	}
-	if t.Failed() {
-		for line := range strings.Lines(got) {
-			if !strings.HasPrefix(line, "go_") && !strings.HasPrefix(line, "#") {
-				t.Log(line)
-			}
 		}
 	}
 }

@@ -58,6 +58,13 @@ func Program() platform.Program {
 // more requests, hands back those that wait for a slot, and lets the calls
 // under way finish.
 func New(p *platform.Platform, cfg Config) (service.Part, error) {
+	return newPart(p, cfg, dispatch.Targets{
+		Webhook: target.NewWebhook(p.Registry, p.Catalog, invocationPost(p)).Call,
+	})
+}
+
+// newPart is New with other targets, for tests.
+func newPart(p *platform.Platform, cfg Config, targets dispatch.Targets) (service.Part, error) {
 	cfg = cfg.WithDefaults()
 	router, err := broker.NewRouter(p.Log, 0)
 	if err != nil {

@@ -31,7 +31,7 @@ type Config struct {
 // Register adds the door's settings.
 func (c *Config) Register(s *service.Settings) {
 	s.Secret(&c.AdminToken, "admin-token", "admin token with every right, made at the start: the way in for the first operator")
-	s.Check(c.Validate)
+	s.Check(func() error { return c.Validate() }) // of the values that are read by then
 }
 
 // maxAdminToken is the longest secret that the registry looks up.

@@ -101,6 +101,10 @@ func (s *Stack) setup(ctx context.Context, cfg platform.Config, log *slog.Logger
 	return nil
 }
 
+// NATSURL returns where other processes reach the embedded NATS; empty if it
+// listens nowhere.
+func (s *Stack) NATSURL() string { return s.server.URL() }
+
 // Run serves until ctx is done, then drains and closes everything. More parts
 // are started last and stopped first.
 func (s *Stack) Run(ctx context.Context, more ...service.Part) error {

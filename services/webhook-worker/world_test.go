@@ -54,7 +54,8 @@ func (w *world) config() platform.Config {
 	return platform.Config{
 		Broker: broker.Config{Server: w.server},
 		Ledger: ledger.Config{Partitions: 2, AckWait: time.Second},
-		Egress: egress.Config{Policy: egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}},
+		// No test waits for a time-out, and a machine that is busy must not cause one.
+		Egress: egress.Config{Timeout: time.Minute, Policy: egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}},
 	}
 }
 
@@ -83,28 +84,31 @@ func quick() []time.Duration {
 	return []time.Duration{20 * time.Millisecond, 20 * time.Millisecond, 20 * time.Millisecond, 20 * time.Millisecond}
 }
 
+// A running is a worker at work.
+type running struct {
+	cancel context.CancelFunc // tells it to stop and does not wait
+	stop   func() error       // stops it and says how that went
+}
+
 // work starts a worker with quick retries on a platform of the world, and waits
-// until it has announced the manifests. The function that it returns stops the
-// worker and says how that went.
-func (w *world) work(p *platform.Platform, cfg webhookworker.Config) (stop func() error) {
+// until it has announced the manifests.
+func (w *world) work(p *platform.Platform, cfg webhookworker.Config) running {
 	w.t.Helper()
 	if cfg.Retries == nil {
 		cfg.Retries = quick()
 	}
 	part, err := webhookworker.New(p, cfg)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	w.must(err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- part.Run(ctx) }()
-	stop = sync.OnceValue(func() error {
+	stop := sync.OnceValue(func() error {
 		cancel()
 		return <-ended
 	})
-	w.t.Cleanup(func() { _ = stop() }) // who wants to know has asked
+	w.t.Cleanup(func() { _ = stop() }) // a test that wants to know has asked
 	w.idle(ledger.ManifestStream, ledger.AnnounceConsumer)
-	return stop
+	return running{cancel, stop}
 }
 
 // must fails the test for an error.

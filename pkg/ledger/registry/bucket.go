@@ -115,7 +115,7 @@ func (b *bucket[T]) create(ctx context.Context, key string, v T, ttl time.Durati
 	if ttl > 0 {
 		opts = append(opts, jetstream.KeyTTL(max(ttl, time.Second)))
 	}
-	rev, err := b.kv.Create(ctx, key, data, opts...)
+	rev, err := decided(ctx, func() (uint64, error) { return b.kv.Create(ctx, key, data, opts...) })
 	if err != nil {
 		return b.failed(err)
 	}
@@ -123,19 +123,39 @@ func (b *bucket[T]) create(ctx context.Context, key string, v T, ttl time.Durati
 	return nil
 }
 
-// update replaces the value that has this revision. It returns ResourceConflict
-// if somebody else has changed it.
-func (b *bucket[T]) update(ctx context.Context, key string, v stored[T]) error {
+// update replaces the value that has this revision and returns the revision of
+// the new one. It returns ResourceConflict if somebody else has changed it.
+func (b *bucket[T]) update(ctx context.Context, key string, v stored[T]) (uint64, error) {
 	data, err := json.Marshal(v.value)
 	if err != nil {
-		return fmt.Errorf("encode %s of %s: %w", key, b.name, err)
+		return 0, fmt.Errorf("encode %s of %s: %w", key, b.name, err)
 	}
-	rev, err := b.kv.Update(ctx, key, data, v.revision)
+	rev, err := decided(ctx, func() (uint64, error) { return b.kv.Update(ctx, key, data, v.revision) })
 	if err != nil {
-		return b.failed(err)
+		return 0, b.failed(err)
 	}
 	b.written(key, stored[T]{v.value, rev})
-	return nil
+	return rev, nil
+}
+
+// decided writes until the answer is a verdict: that a write to the same key is
+// being processed is none, though the client takes it for a conflict, and it
+// comes also where there is no other write (jetstream section 6, pitfall 46).
+func decided(ctx context.Context, write func() (uint64, error)) (uint64, error) {
+	for try := 1; ; try++ {
+		rev, err := write()
+		api, ok := errors.AsType[*jetstream.APIError](err)
+		if !ok || api.ErrorCode != jetstream.JSErrCodeStreamWrongLastSequenceConstant {
+			return rev, err
+		}
+		again := time.NewTimer(broker.Backoff(try, 2*time.Millisecond, 50*time.Millisecond))
+		select {
+		case <-ctx.Done():
+			again.Stop()
+			return 0, context.Cause(ctx)
+		case <-again.C:
+		}
+	}
 }
 
 func (b *bucket[T]) failed(err error) error {
@@ -168,6 +188,8 @@ func (b *bucket[T]) remove(ctx context.Context, key string) error {
 
 // list returns all values, for operators: it reads the whole bucket.
 func (b *bucket[T]) list(ctx context.Context) ([]T, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	w, err := b.kv.WatchAll(ctx, jetstream.IgnoreDeletes())
 	if err != nil {
 		return nil, unavailable(err)

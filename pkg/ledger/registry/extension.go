@@ -55,6 +55,9 @@ func (e Extension) Party(session invocation.SessionID) invocation.Party {
 
 // Extension returns an extension, or ExtensionNotFound.
 func (r *Registry) Extension(ctx context.Context, slug invocation.Slug) (Extension, error) {
+	if !invocation.ValidSlug(string(slug)) {
+		return Extension{}, invocation.Refuse(invocation.ExtensionNotFound)
+	}
 	v, found, err := r.extensions.get(ctx, string(slug))
 	if err != nil {
 		return Extension{}, err
@@ -77,6 +80,9 @@ func (r *Registry) Extensions(ctx context.Context) ([]Extension, error) {
 // CreateExtension stores a new extension. It returns ResourceConflict if the
 // slug is taken: a slug belongs to one extension for ever.
 func (r *Registry) CreateExtension(ctx context.Context, e Extension) error {
+	if !invocation.ValidSlug(string(e.Slug)) {
+		return invocation.Refuse(invocation.InvalidInput)
+	}
 	return r.extensions.create(ctx, string(e.Slug), e, 0)
 }
 
@@ -84,6 +90,9 @@ func (r *Registry) CreateExtension(ctx context.Context, e Extension) error {
 // with the newer value when somebody else got in first. It returns the value
 // stored, ExtensionNotFound, or change's own error.
 func (r *Registry) UpdateExtension(ctx context.Context, slug invocation.Slug, change func(*Extension) error) (Extension, error) {
+	if !invocation.ValidSlug(string(slug)) {
+		return Extension{}, invocation.Refuse(invocation.ExtensionNotFound)
+	}
 	for {
 		v, found, err := r.extensions.read(ctx, string(slug))
 		if err != nil {
@@ -95,7 +104,7 @@ func (r *Registry) UpdateExtension(ctx context.Context, slug invocation.Slug, ch
 		if err := change(&v.value); err != nil {
 			return Extension{}, err
 		}
-		err = r.extensions.update(ctx, string(slug), v)
+		v.value.stored, err = r.extensions.update(ctx, string(slug), v)
 		if err == nil {
 			return v.value, nil
 		}
@@ -115,6 +124,9 @@ type Manifest struct {
 
 // Manifest returns one revision of an extension's manifest, or ExtensionNotFound.
 func (r *Registry) Manifest(ctx context.Context, slug invocation.Slug, revision int) (Manifest, error) {
+	if !invocation.ValidSlug(string(slug)) {
+		return Manifest{}, invocation.Refuse(invocation.ExtensionNotFound)
+	}
 	v, found, err := r.manifests.get(ctx, manifestKey(slug, revision))
 	if err != nil {
 		return Manifest{}, err
@@ -139,7 +151,8 @@ func (r *Registry) PublishManifest(ctx context.Context, e Extension, m Manifest)
 		return Extension{}, taken
 	}
 	e.Revision = m.Revision
-	if err := r.extensions.update(ctx, string(e.Slug), stored[Extension]{e, e.stored}); err != nil {
+	var err error
+	if e.stored, err = r.extensions.update(ctx, string(e.Slug), stored[Extension]{e, e.stored}); err != nil {
 		return Extension{}, err
 	}
 	return e, taken

@@ -87,10 +87,11 @@ func NewToken(t Token, now time.Time) (Token, string) {
 }
 
 // ImportToken is NewToken for a secret that an operator chose, such as the
-// first admin token. It may have any form.
+// first admin token. It may have any form; of a short one next to nothing is
+// kept as its prefix.
 func ImportToken(t Token, secret string, now time.Time) Token {
 	t.ID = string(invocation.NewExtensionID())
-	t.Hash, t.Prefix, t.CreatedAt = hash(secret), secret[:min(4, len(secret))], invocation.Instant(now)
+	t.Hash, t.Prefix, t.CreatedAt = hash(secret), secret[:min(4, len(secret)/4)], invocation.Instant(now)
 	return t
 }
 
@@ -131,7 +132,7 @@ func (r *Registry) Token(ctx context.Context, secret string, now time.Time) (Tok
 func (r *Registry) StoreToken(ctx context.Context, t Token) error {
 	var ttl time.Duration
 	if !t.ExpiresAt.IsZero() {
-		ttl = t.ExpiresAt.Sub(t.CreatedAt)
+		ttl = max(t.ExpiresAt.Sub(t.CreatedAt), time.Second) // zero would be for ever
 	}
 	return r.tokens.create(ctx, t.Hash, t, ttl)
 }

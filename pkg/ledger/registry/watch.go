@@ -56,6 +56,9 @@ func (b *bucket[T]) follow(ctx context.Context) error {
 			if newest, err = b.lastRevision(ctx); err != nil {
 				return err
 			}
+			if b.behind() { // it lost something and will not notice by itself
+				return fmt.Errorf("the watch of %s has fallen behind", b.name)
+			}
 		}
 		b.inContact(asked, newest)
 	}
@@ -93,6 +96,14 @@ func (b *bucket[T]) inContact(asked time.Time, newest uint64) {
 	if b.seen >= newest && asked.After(b.contact) {
 		b.contact = asked
 	}
+}
+
+// behind reports whether the watch has been without contact for so long that
+// nobody uses the cache.
+func (b *bucket[T]) behind() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Since(b.contact) > 2*freshness
 }
 
 func (b *bucket[T]) apply(e jetstream.KeyValueEntry) {

@@ -3,9 +3,8 @@ package faults
 import (
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,8 +50,8 @@ func newCluster(t *testing.T, n size) *cluster {
 		"LATCHWIRE_LIMIT_EXTENSION=1000000", "LATCHWIRE_LIMIT_LOCK=1000000", "LATCHWIRE_LIMIT_EVENTS=1000000",
 		"LATCHWIRE_DELIVERY_RETRIES=300ms,1s,2s,4s,8s",
 	}
-	setup := exec.Command(filepath.Join(bin, "latchwire"), "setup")
-	setup.Env = c.env
+	setup := exec.Command(binary, "setup")
+	setup.Env = append([]string{roleVariable + "=latchwire"}, c.env...)
 	if out, err := setup.CombinedOutput(); err != nil {
 		t.Fatalf("set the streams up: %v\n%s", err, out)
 	}
@@ -87,8 +86,8 @@ func (c *cluster) add(t *testing.T, service string, env ...string) *process {
 	t.Helper()
 	addr := freeAddr(t)
 	p := &process{
-		name: service + " on " + addr, path: filepath.Join(bin, service), addr: addr,
-		args: []string{"--http-addr", addr}, env: append(env, c.env...),
+		name: service + " on " + addr, addr: addr,
+		args: []string{"--http-addr", addr}, env: slices.Concat([]string{roleVariable + "=" + service}, env, c.env),
 	}
 	p.start(t)
 	return p
@@ -103,7 +102,7 @@ func (c *cluster) startNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.nats = &process{
-		name: "nats", path: os.Args[0], addr: addr, env: []string{natsDir + "=" + t.TempDir(), natsPort + "=" + port},
+		name: "nats", addr: addr, args: []string{t.TempDir(), port}, env: []string{roleVariable + "=nats"},
 	}
 	c.nats.start(t)
 	c.waitNATS(t)

@@ -8,8 +8,9 @@
 //   - What a call caused stands in the lock's events exactly once.
 //   - The same key finds the same invocation, whatever happened in between.
 //
-// The tests build the services with the build tag crashpoints, and with the
-// race detector if they run under it themselves, and start them as processes
-// of their own. NATS is one more process: this test binary, started again.
-// What AckWait and a call take is set low, so that a minute or two is enough.
+// Every service, and NATS, is a process of its own: this test's binary started
+// again in another role. It needs crash points, so unless the tests were built
+// with the tag crashpoints they build themselves once more with it, and with
+// the race detector if they run under it. What AckWait and a call take is set
+// low, so that a minute or two is enough.
 package faults

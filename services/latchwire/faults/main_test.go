@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,17 +10,41 @@ import (
 	"testing"
 
 	"github.com/latchwire/latchwire/pkg/broker"
+	"github.com/latchwire/latchwire/pkg/crashpoint"
+	"github.com/latchwire/latchwire/pkg/service"
+	"github.com/latchwire/latchwire/services/dispatcher"
+	edgeapi "github.com/latchwire/latchwire/services/edge-api"
+	"github.com/latchwire/latchwire/services/latchwire"
+	webhookworker "github.com/latchwire/latchwire/services/webhook-worker"
 )
 
-// bin is where the binaries are; set once, before any test.
-var bin string
+// binary is this test's own with crash points in it; set once, before any test.
+var binary string
+
+// roleVariable makes this binary one of the programs.
+const roleVariable = "FAULTS_ROLE"
+
+// program returns what a process with a role runs: the same as the main
+// function of its service.
+func program(role string) func(context.Context, service.Process) error {
+	switch role {
+	case "edge-api":
+		return edgeapi.Program().Run
+	case "dispatcher":
+		return dispatcher.Program().Run
+	case "webhook-worker":
+		return webhookworker.Program().Run
+	case "latchwire":
+		return latchwire.Command
+	}
+	return serveNATS
+}
 
 func TestMain(m *testing.M) {
-	run := runTests
-	if os.Getenv(natsDir) != "" {
-		run = runNATS
+	if role := os.Getenv(roleVariable); role != "" {
+		os.Exit(service.Main(role, program(role)))
 	}
-	code, err := run(m)
+	code, err := runTests(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -27,48 +52,39 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// The variables that make this binary a NATS server.
-const (
-	natsDir  = "FAULTS_NATS_DIR"
-	natsPort = "FAULTS_NATS_PORT"
-)
-
-// runNATS serves until the process is killed.
-func runNATS(*testing.M) (int, error) {
-	port, err := strconv.Atoi(os.Getenv(natsPort))
+// serveNATS is NATS on a directory and a port, until it is killed.
+func serveNATS(ctx context.Context, p service.Process) error {
+	port, err := strconv.Atoi(p.Args[1])
 	if err != nil {
-		return 1, err
+		return err
 	}
-	if _, err := broker.StartServer(broker.ServerConfig{Dir: os.Getenv(natsDir), Port: port}); err != nil {
-		return 1, err
+	s, err := broker.StartServer(broker.ServerConfig{Dir: p.Args[0], Port: port})
+	if err != nil {
+		return err
 	}
-	select {}
+	<-ctx.Done()
+	s.Shutdown()
+	return nil
 }
 
 func runTests(m *testing.M) (int, error) {
+	if crashpoint.Enabled {
+		binary = os.Args[0]
+		return m.Run(), nil
+	}
 	dir, err := os.MkdirTemp("", "latchwire-faults-")
 	if err != nil {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	if bin, err = build(dir); err != nil {
-		return 1, err
-	}
-	return m.Run(), nil
-}
-
-// build builds what the tests start.
-func build(dir string) (string, error) {
-	args := []string{"build", "-tags", "crashpoints", "-o", dir + string(filepath.Separator)}
+	binary = filepath.Join(dir, "faults.test")
+	// Without what a debugger needs, half of the time to link it is saved.
+	args := []string{"test", "-c", "-tags", "crashpoints", "-ldflags", "-s -w", "-o", binary}
 	if underRace {
 		args = append(args, "-race")
 	}
-	for _, s := range []string{"edge-api", "dispatcher", "webhook-worker", "latchwire"} {
-		args = append(args, "github.com/latchwire/latchwire/services/"+s+"/cmd/"+s)
+	if out, err := exec.Command("go", append(args, ".")...).CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("build the tests with crash points: %w\n%s", err, out)
 	}
-	out, err := exec.Command("go", args...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build the services: %w\n%s", err, out)
-	}
-	return dir, nil
+	return m.Run(), nil
 }

@@ -22,7 +22,6 @@ import (
 // the goroutine of its test.
 type process struct {
 	name string
-	path string
 	args []string
 	env  []string
 	addr string // where it serves, the same after each start
@@ -45,7 +44,7 @@ func (p *process) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close() // the process has its own
-	cmd := exec.Command(p.path, p.args...)
+	cmd := exec.Command(binary, p.args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = p.env, log, log, dieTogether()
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", p.name, err)

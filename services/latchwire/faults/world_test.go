@@ -36,7 +36,7 @@ func newWorld(t *testing.T, c *cluster, locks int) *world {
 	})
 	w.caller = c.NewPartner(t, e2etest.Offers{}, nil)
 	for range locks {
-		id := c.NewLock(t, w.caller, w.target, w.listener)
+		id := c.NewLock(t, w.listener, w.caller, w.target) // who comes first is told of the others
 		w.locks = append(w.locks, id)
 		w.ends[id] = w.endDate(t, id)
 	}
@@ -228,18 +228,21 @@ func (w *world) checkLocks(t *testing.T, completed map[string]bool) {
 	if len(w.c.workers) == 0 {
 		return
 	}
-	e2etest.Eventually(t, "the listener is told of every event", func() bool {
-		told := make(map[string]bool)
-		for _, h := range w.listener.Received(func(h e2etest.Hook) bool { return h.Event == "lock_event.created" }) {
-			told[h.Hook.Data.LockEvent.EventID] = true
+	e2etest.Eventually(t, "the listener is told of every event", func() bool { return len(w.untold(all)) == 0 })
+}
+
+// untold returns those events that the listener was not told of yet.
+func (w *world) untold(events []e2etest.Event) (missing []e2etest.Event) {
+	told := make(map[string]bool)
+	for _, h := range w.listener.Received(func(h e2etest.Hook) bool { return h.Event == "lock_event.created" }) {
+		told[h.Hook.Data.LockEvent.EventID] = true
+	}
+	for _, e := range events {
+		if !told[e.EventID] {
+			missing = append(missing, e)
 		}
-		for _, e := range all {
-			if !told[e.EventID] {
-				return false
-			}
-		}
-		return true
-	})
+	}
+	return missing
 }
 
 // skipIfShort skips a test that takes long, because processes have to die and

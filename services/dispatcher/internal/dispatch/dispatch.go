@@ -64,17 +64,31 @@ func (d *Dispatcher) Handle(m *message.Message) error {
 		return err
 	}
 	if builtIn(req.Invocation) {
-		return d.run(m.Context(), req, d.applyBuiltIn)
+		return again(d.run(m.Context(), req, d.applyBuiltIn), delivery)
 	}
 	leave, err := d.lanes.Enter(m.Context(), string(req.Invocation.Target.Slug))
 	switch {
 	case errors.Is(err, broker.ErrLaneFull):
-		return broker.Retry(err, broker.Backoff(int(min(delivery.Attempt, 10)), 2*time.Second, 30*time.Second))
+		return broker.Retry(err, backoff(delivery))
 	case err != nil:
 		return broker.Retry(err, 0)
 	}
 	defer leave()
-	return d.run(m.Context(), req, d.callPartner)
+	return again(d.run(m.Context(), req, d.callPartner), delivery)
+}
+
+// again hands a request back while the store is out of reach. That is no fault
+// of the request: counted as one, an outage would bury what has only to wait,
+// with the events it caused.
+func again(err error, delivery broker.Delivery) error {
+	if errors.Is(err, invocation.Refuse(invocation.ServiceUnavailable)) {
+		return broker.Retry(err, backoff(delivery))
+	}
+	return err
+}
+
+func backoff(delivery broker.Delivery) time.Duration {
+	return broker.Backoff(int(min(delivery.Attempt, 10)), 2*time.Second, 30*time.Second)
 }
 
 func builtIn(inv invocation.Invocation) bool { return inv.Target.Partner == "" }
@@ -82,8 +96,7 @@ func builtIn(inv invocation.Invocation) bool { return inv.Target.Partner == "" }
 // run is what every request goes through: the chain's index is written beside
 // the work and has to stand before the request is acknowledged.
 func (d *Dispatcher) run(ctx context.Context, req ledger.Request, work func(context.Context, ledger.Request) error) error {
-	inv := req.Invocation
-	indexed, err := d.ledger.Index(inv.Chain.Correlation, ledger.Link{Kind: ledger.InvocationLink, ID: inv.ID, Lock: inv.Lock})
+	indexed, err := d.ledger.IndexInvocation(req.Invocation)
 	if err != nil {
 		return err
 	}

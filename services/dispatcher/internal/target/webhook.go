@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/latchwire/latchwire/pkg/catalog"
@@ -33,7 +32,7 @@ func NewWebhook(r *registry.Registry, c *catalog.Catalog, post Post) *Webhook {
 // Call sends the invocation to its target's webhook, once, and reads the answer.
 func (w *Webhook) Call(ctx context.Context, inv invocation.Invocation) invocation.Outcome {
 	ext, err := w.registry.Extension(ctx, inv.Target.Slug)
-	if err != nil {
+	if err != nil || ext.Disabled { // disabled since the call was admitted
 		return invocation.Fails(invocation.TargetUnreachable)
 	}
 	offered, err := w.catalog.At(ctx, inv.Target.Slug, inv.Revision)
@@ -59,20 +58,21 @@ func unanswered(ctx context.Context, err error) invocation.Outcome {
 	switch {
 	case !ok:
 		return invocation.LeavesUnknown(invocation.DispatchInterrupted)
-	case !call.Sent && ctx.Err() == nil:
+	case !call.Sent && ctx.Err() != nil && call.Kind == egress.KindCanceled:
+		return invocation.LeavesUnknown(invocation.DispatchInterrupted) // not the target's fault
+	case !call.Sent:
 		return invocation.Fails(invocation.TargetUnreachable)
 	}
 	switch call.Kind {
 	case egress.KindSwitch, egress.KindEncoding, egress.KindTooLarge, egress.KindMalformed:
 		return invocation.LeavesUnknown(invocation.InvalidResponse)
-	case egress.KindTimeout, egress.KindLost:
-		return invocation.LeavesUnknown(invocation.TargetTimeout)
-	case egress.KindURL, egress.KindRequest, egress.KindForbidden, egress.KindDNS, egress.KindConnect, egress.KindTLS:
-		return invocation.Fails(invocation.TargetUnreachable)
 	case egress.KindCanceled:
 		return invocation.LeavesUnknown(invocation.DispatchInterrupted)
+	case egress.KindTimeout, egress.KindLost:
+	case egress.KindURL, egress.KindRequest, egress.KindForbidden, egress.KindDNS, egress.KindConnect, egress.KindTLS:
+		// None of these occurs once a byte has left; if one did, it proved nothing.
 	}
-	return invocation.LeavesUnknown(invocation.DispatchInterrupted)
+	return invocation.LeavesUnknown(invocation.TargetTimeout)
 }
 
 // invoked is the data of the webhook (contract section 7).
@@ -121,18 +121,16 @@ func request(ext registry.Extension, inv invocation.Invocation, now time.Time) (
 	if err != nil {
 		return egress.Request{}, err
 	}
-	header := http.Header{}
-	if live := ext.Live(now); len(live) > 0 {
-		secrets := make([]egress.Secret, 0, len(live))
-		for _, s := range live {
-			secret, err := egress.ParseSecret(s.Secret)
-			if err != nil {
-				return egress.Request{}, err
-			}
-			secrets = append(secrets, secret)
+	live := ext.Live(now)
+	secrets := make([]egress.Secret, 0, len(live))
+	for _, l := range live {
+		secret, err := egress.ParseSecret(l.Secret)
+		if err != nil {
+			return egress.Request{}, err
 		}
-		header = egress.Sign(string(inv.ID), now, body, secrets...)
+		secrets = append(secrets, secret)
 	}
+	header := egress.Sign(string(inv.ID), now, body, secrets...)
 	header.Set("X-Chaster-Event", event)
 	return egress.Request{
 		URL: ext.WebhookURL, Header: header, Body: body,
