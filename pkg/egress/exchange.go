@@ -124,7 +124,7 @@ func plainText(fields []string) bool {
 	return true
 }
 
-var errTooLarge = errors.New("body is longer than allowed") //nolint:gochecknoglobals // a sentinel, never changed
+var errTooLarge = errors.New("body is longer than allowed")
 
 // firstRead is how much room a body gets before a byte of it has come, however
 // long it claims to be (SEC-10).

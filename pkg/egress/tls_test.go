@@ -184,7 +184,7 @@ func TestPostIsNeverRepeatedOverTLS(t *testing.T) {
 			_, _ = io.WriteString(w, "{}")
 			return
 		}
-		if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
+		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 			_ = conn.Close()
 		}
 	}))

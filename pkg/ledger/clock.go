@@ -19,7 +19,7 @@ func (c *clock) now() time.Time { return c.local().Add(time.Duration(c.offset.Lo
 // measure asks the server for its time and takes the middle of the round trip
 // as the moment it was read.
 func (c *clock) measure(ctx context.Context, js jetstream.JetStream) error {
-	s, err := js.Stream(ctx, limitsStream)
+	s, err := js.Stream(ctx, sentStream)
 	if err != nil {
 		return err
 	}

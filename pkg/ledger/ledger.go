@@ -35,6 +35,9 @@ func Open(ctx context.Context, conn *broker.Conn, cfg Config, log *slog.Logger) 
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	if err := restoreCounters(ctx, conn.JS, cfg); err != nil {
+		return nil, fmt.Errorf("restore the counters of limits: %w", err)
+	}
 	if err := Topology(cfg).Verify(ctx, conn.JS); err != nil {
 		return nil, fmt.Errorf("the topology is not set up (latchwire setup does it): %w", err)
 	}

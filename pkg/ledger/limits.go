@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -29,6 +30,36 @@ type Charge struct {
 // new value comes back with the count, so they are exact over all replicas
 // (contract section 9); windows are fixed and by the server's clock.
 func (l *Ledger) Charge(ctx context.Context, charges ...Charge) error {
+	err := l.charge(ctx, charges)
+	if errors.Is(err, jetstream.ErrNoStreamResponse) && restoreCounters(ctx, l.js, l.cfg) == nil {
+		return l.charge(ctx, charges)
+	}
+	return err
+}
+
+// restoreCounters makes the stream of the counters again where it is gone: it
+// is in memory, so a server that is started anew without a replica beside it
+// does not have it any more. Its counts are lost, and windows begin at zero. On
+// a server that was never set up it does nothing.
+func restoreCounters(ctx context.Context, js jetstream.JetStream, c Config) error {
+	if _, err := js.Stream(ctx, sentStream); err != nil {
+		return ignore(err, jetstream.ErrStreamNotFound)
+	}
+	streams := Topology(c).Streams
+	counters := streams[slices.IndexFunc(streams, func(s jetstream.StreamConfig) bool { return s.Name == limitsStream })]
+	_, err := js.CreateStream(ctx, counters)
+	return ignore(err, jetstream.ErrStreamNameAlreadyInUse) // with a setting that an operator changed
+}
+
+// ignore returns err unless it is the one that counts for nothing.
+func ignore(err, nothing error) error {
+	if errors.Is(err, nothing) {
+		return nil
+	}
+	return err
+}
+
+func (l *Ledger) charge(ctx context.Context, charges []Charge) error {
 	now := l.Now()
 	for _, c := range charges {
 		if l.full.has(c, now) {

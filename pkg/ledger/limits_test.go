@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -177,5 +178,33 @@ func TestNextWindowIsEmpty(t *testing.T) {
 	l.Advance(2 * time.Minute)
 	if err := l.Charge(t.Context(), c); err != nil {
 		t.Errorf("got %v in the next window, want it admitted", err)
+	}
+}
+
+// The counters are in memory. A server that was started anew has lost them with
+// their stream; who calls or starts next makes it again.
+func TestCountersAreMadeAgainAfterTheServerLostThem(t *testing.T) {
+	t.Parallel()
+	env := ledgertest.New(t, small())
+	c := ledger.Charge{Bucket: invocation.BucketExtension, Key: "a-1"}
+	for _, next := range []struct {
+		name string
+		do   func() error
+	}{
+		{"a call", func() error { return env.Ledger.Charge(t.Context(), c) }},
+		{"a start", func() error {
+			_, err := ledger.Open(t.Context(), env.Conn, small(), slog.New(slog.DiscardHandler))
+			return err
+		}},
+	} {
+		if err := env.Conn.JS.DeleteStream(t.Context(), "LIMITS"); err != nil {
+			t.Fatal(err)
+		}
+		if err := next.do(); err != nil {
+			t.Errorf("%s: got %v, want the counters back", next.name, err)
+		}
+		if _, err := env.Conn.JS.Stream(t.Context(), "LIMITS"); err != nil {
+			t.Errorf("after %s: %v", next.name, err)
+		}
 	}
 }

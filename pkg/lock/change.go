@@ -57,11 +57,10 @@ type Act struct {
 	Actor invocation.Actor
 }
 
-// does returns the change of a command that ran and caused the events.
-func (a Act) does(s State, line, payload string, events ...invocation.Emission) Change {
+// does returns the change of a command that ran.
+func (a Act) does(s State, line, payload string) Change {
 	return Change{
-		State:  s,
-		Events: events,
+		State: s,
 		History: []invocation.HistoryLine{
 			{Type: line, Extension: a.Caller, Actor: a.Actor, Payload: json.RawMessage(payload)},
 		},

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/telemetry"
@@ -197,4 +198,22 @@ func TestLogLinesCarryTheirContext(t *testing.T) {
 	if g, ok := all[3]["g"].(map[string]any); !ok || g["correlation_id"] != "c" || g["n"] != 1.0 {
 		t.Errorf("got %v", all[3])
 	}
+}
+
+func TestARecordHandledTwiceStaysWhole(t *testing.T) {
+	t.Parallel()
+	log, lines := logged(t)
+	record := slog.NewRecord(time.Now(), slog.LevelInfo, "both", 0)
+	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} { // more than a record holds in place
+		record.AddAttrs(slog.Int(key, 1))
+	}
+	for _, id := range []string{"c1", "c2"} { // as a handler that fans out would
+		ctx := telemetry.WithChain(t.Context(), telemetry.Chain{CorrelationID: id})
+		if err := log.Handler().Handle(ctx, record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := lines()
+	compare(t, all[0], map[string]any{"correlation_id": "c1", "!BUG": nil})
+	compare(t, all[1], map[string]any{"correlation_id": "c2", "!BUG": nil})
 }

@@ -21,8 +21,10 @@ func TestEachAttemptIsASpanWithItsAnswer(t *testing.T) {
 		failed string
 	}{
 		"answered": {
-			telemetry.Call{Purpose: telemetry.PurposeEvent, ExtensionID: "e", Attempt: 1}, 204, nil,
-			map[string]string{"http.response.status_code": "204", "webhook.purpose": "event", "extension.id": "e", "webhook.attempt": "1", "http.request.resend_count": "", "server.port": "8443"}, "",
+			telemetry.Call{Purpose: telemetry.PurposeEvent, ExtensionID: "e", Attempt: 1},
+			204, nil,
+			map[string]string{"http.response.status_code": "204", "webhook.purpose": "event", "extension.id": "e", "webhook.attempt": "1", "http.request.resend_count": "", "server.port": "8443"},
+			"",
 		},
 		"repeated": {telemetry.Call{Attempt: 3}, 200, nil, map[string]string{"webhook.attempt": "3", "http.request.resend_count": "2", "webhook.purpose": ""}, ""},
 		"refused":  {telemetry.Call{}, 404, nil, map[string]string{"http.response.status_code": "404", "error.type": "http_4xx", "webhook.attempt": ""}, "http_4xx"},

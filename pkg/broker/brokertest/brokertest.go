@@ -11,42 +11,42 @@ import (
 )
 
 // Start starts a server without a socket and returns a connection to it.
-func Start(t testing.TB) *broker.Conn {
-	t.Helper()
-	return Connect(t, StartServer(t))
+func Start(tb testing.TB) *broker.Conn {
+	tb.Helper()
+	return Connect(tb, StartServer(tb))
 }
 
 // StartServer starts a server without a socket, for tests that need several
 // connections to it.
-func StartServer(t testing.TB) *broker.Server {
-	t.Helper()
-	s, err := broker.StartServer(broker.ServerConfig{Dir: t.TempDir()})
+func StartServer(tb testing.TB) *broker.Server {
+	tb.Helper()
+	s, err := broker.StartServer(broker.ServerConfig{Dir: tb.TempDir()})
 	if err != nil {
-		t.Fatalf("start a server: %v", err)
+		tb.Fatalf("start a server: %v", err)
 	}
-	t.Cleanup(s.Shutdown)
+	tb.Cleanup(s.Shutdown)
 	return s
 }
 
 // Connect returns a connection to a server in this process.
-func Connect(t testing.TB, s *broker.Server) *broker.Conn {
-	t.Helper()
-	return connect(t, broker.Config{Server: s})
+func Connect(tb testing.TB, s *broker.Server) *broker.Conn {
+	tb.Helper()
+	return connect(tb, broker.Config{Server: s})
 }
 
 // ConnectURL returns a connection to a server that listens.
-func ConnectURL(t testing.TB, at string) *broker.Conn {
-	t.Helper()
-	return connect(t, broker.Config{URL: at})
+func ConnectURL(tb testing.TB, at string) *broker.Conn {
+	tb.Helper()
+	return connect(tb, broker.Config{URL: at})
 }
 
-func connect(t testing.TB, cfg broker.Config) *broker.Conn {
-	t.Helper()
+func connect(tb testing.TB, cfg broker.Config) *broker.Conn {
+	tb.Helper()
 	c, err := broker.Connect(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
-		t.Fatalf("connect: %v", err)
+		tb.Fatalf("connect: %v", err)
 	}
-	t.Cleanup(c.Close)
+	tb.Cleanup(c.Close)
 	return c
 }
 
@@ -62,28 +62,28 @@ type Node struct {
 }
 
 // StartNode starts a server on a free port.
-func StartNode(t testing.TB) *Node {
-	t.Helper()
-	n := &Node{dir: t.TempDir(), port: -1}
-	n.Start(t)
+func StartNode(tb testing.TB) *Node {
+	tb.Helper()
+	n := &Node{dir: tb.TempDir(), port: -1}
+	n.Start(tb)
 	n.URL = n.server.URL()
 	u, err := url.Parse(n.URL)
 	if err != nil {
-		t.Fatalf("parse %s: %v", n.URL, err)
+		tb.Fatalf("parse %s: %v", n.URL, err)
 	}
 	if n.port, err = strconv.Atoi(u.Port()); err != nil {
-		t.Fatalf("port of %s: %v", n.URL, err)
+		tb.Fatalf("port of %s: %v", n.URL, err)
 	}
-	t.Cleanup(n.Stop)
+	tb.Cleanup(n.Stop)
 	return n
 }
 
 // Start starts the server again after Stop.
-func (n *Node) Start(t testing.TB) {
-	t.Helper()
+func (n *Node) Start(tb testing.TB) {
+	tb.Helper()
 	s, err := broker.StartServer(broker.ServerConfig{Dir: n.dir, Port: n.port})
 	if err != nil {
-		t.Fatalf("start a server: %v", err)
+		tb.Fatalf("start a server: %v", err)
 	}
 	n.server = s
 }
@@ -101,8 +101,8 @@ func (n *Node) Stop() {
 
 // Eventually waits until the condition holds and fails the test if it does not
 // within the time. It asks every few milliseconds.
-func Eventually(t testing.TB, within time.Duration, what string, holds func() bool) {
-	t.Helper()
+func Eventually(tb testing.TB, within time.Duration, what string, holds func() bool) {
+	tb.Helper()
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -110,7 +110,7 @@ func Eventually(t testing.TB, within time.Duration, what string, holds func() bo
 	for !holds() {
 		select {
 		case <-deadline.C:
-			t.Fatalf("not within %s: %s", within, what)
+			tb.Fatalf("not within %s: %s", within, what)
 		case <-tick.C:
 		}
 	}

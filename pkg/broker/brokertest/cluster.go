@@ -113,8 +113,10 @@ func freePorts(t testing.TB, n int) []int {
 		if err != nil {
 			t.Fatalf("find a free port: %v", err)
 		}
-		defer l.Close() //nolint:errcheck // held until all are found, so that they differ
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		defer l.Close() // held until all are found, so that they differ
+		if addr, ok := l.Addr().(*net.TCPAddr); ok {
+			ports = append(ports, addr.Port)
+		}
 	}
 	return ports
 }

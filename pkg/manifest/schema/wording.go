@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -170,8 +171,8 @@ func (w wording) duplicates(found [2]int) (int, int) {
 		return found[0], found[1]
 	}
 	seen := make(map[string]int, len(items))
-	for i := len(items) - 1; i >= 0; i-- {
-		text, err := json.Marshal(items[i])
+	for i, item := range slices.Backward(items) {
+		text, err := json.Marshal(item)
 		if err != nil {
 			return found[0], found[1]
 		}

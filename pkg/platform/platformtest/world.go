@@ -47,6 +47,14 @@ func New(t testing.TB, cfg platform.Config, tel *telemetry.Providers) *World {
 	return &World{cfg: cfg, tel: tel}
 }
 
+// With returns the same installation for replicas with other settings, without
+// setting it up again.
+func (w *World) With(change func(*platform.Config)) *World {
+	other := *w
+	change(&other.cfg)
+	return &other
+}
+
 // Open opens a replica, which lives until the test ends.
 func (w *World) Open(t testing.TB) *platform.Platform {
 	t.Helper()

@@ -1,0 +1,208 @@
+package dispatcher_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/latchwire/latchwire/pkg/broker/brokertest"
+	"github.com/latchwire/latchwire/pkg/intake"
+	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/ledger"
+	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/platform"
+	"github.com/latchwire/latchwire/pkg/platform/platformtest"
+	"github.com/latchwire/latchwire/pkg/service"
+	"github.com/latchwire/latchwire/services/dispatcher"
+)
+
+// within is how long the tests wait for what has to happen soon.
+const within = time.Minute
+
+// A stand is an installation in which caller calls probe.
+type stand struct {
+	*platformtest.World
+	p  *platform.Platform
+	in *intake.Intake
+}
+
+func newStand(t testing.TB, cfg platform.Config, url string) *stand {
+	t.Helper()
+	w := platformtest.New(t, cfg, nil)
+	p := w.Open(t)
+	s := &stand{World: w, p: p, in: intake.New(p.Ledger, p.Registry, p.Catalog, intake.Config{Wait: within})}
+	platformtest.Publish(t, p, "caller", platformtest.BareManifest, nil)
+	s.target(t, "probe", url)
+	return s
+}
+
+// target registers an extension that offers what probe does.
+func (s *stand) target(t testing.TB, slug invocation.Slug, url string) {
+	t.Helper()
+	doc := strings.ReplaceAll(platformtest.ProbeManifest, `"probe.`, `"`+string(slug)+`.`)
+	platformtest.Publish(t, s.p, slug, doc, func(e *registry.Extension) { e.WebhookURL = url })
+}
+
+// lock returns a lock with caller, probe and these on it.
+func (s *stand) lock(t testing.TB, more ...invocation.Slug) platformtest.Lock {
+	t.Helper()
+	return platformtest.NewLock(t, s.p, append(more, "caller", "probe")...)
+}
+
+// call returns a call by caller.
+func (s *stand) call(t testing.TB, l platformtest.Lock, command invocation.CapabilityID, key string) intake.Call {
+	t.Helper()
+	e, err := s.p.Registry.Extension(t.Context(), "caller")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return intake.Call{Caller: intake.Caller{Extension: e, Session: l.Session("caller")}, Command: command, Key: key, Via: invocation.REST}
+}
+
+// invoke calls and waits for the settlement.
+func (s *stand) invoke(t testing.TB, c intake.Call) invocation.Invocation {
+	t.Helper()
+	a, err := s.in.Invoke(t.Context(), c)
+	if err != nil {
+		t.Fatalf("invoke: %v %v", err, invocation.AsError(err).Problems)
+	}
+	return a.Invocation
+}
+
+// record records a call and does not wait for it.
+func (s *stand) record(t testing.TB, c intake.Call) invocation.Invocation {
+	t.Helper()
+	a, err := intake.New(s.p.Ledger, s.p.Registry, s.p.Catalog, intake.Config{Wait: time.Nanosecond}).Invoke(t.Context(), c)
+	if err != nil {
+		t.Fatalf("invoke: %v", err)
+	}
+	return a.Invocation
+}
+
+// settled waits until an invocation has settled.
+func (s *stand) settled(t testing.TB, inv invocation.Invocation) invocation.Invocation {
+	t.Helper()
+	brokertest.Eventually(t, within, string(inv.ID)+" settles", func() bool {
+		now, err := s.p.Ledger.Invocation(t.Context(), inv.Lock, inv.ID)
+		if err != nil {
+			t.Errorf("read the invocation: %v", err)
+			return true
+		}
+		inv = now
+		return inv.Status.Settled()
+	})
+	return inv
+}
+
+// dispatch starts a dispatcher. Stop drains it and returns what it failed with.
+func (s *stand) dispatch(t testing.TB, cfg dispatcher.Config) (stop func() error) {
+	t.Helper()
+	return started(t, s.Open(t), cfg)
+}
+
+func started(t testing.TB, p *platform.Platform, cfg dispatcher.Config) (stop func() error) {
+	t.Helper()
+	part, err := dispatcher.New(p, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return platformtest.Run(t, part)
+}
+
+// calling starts a dispatcher that calls a function in place of webhooks.
+func (s *stand) calling(t testing.TB, call func(context.Context, invocation.Invocation) invocation.Outcome) (stop func() error) {
+	t.Helper()
+	part, err := dispatcher.NewCalling(s.Open(t), dispatcher.Config{}, call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return platformtest.Run(t, []service.Part{part}...)
+}
+
+// check checks how an invocation has settled.
+func check(t testing.TB, inv invocation.Invocation, status invocation.Status, code string) {
+	t.Helper()
+	got := ""
+	if inv.Error != nil {
+		got = inv.Error.Code
+	}
+	if inv.Status != status || got != code {
+		t.Errorf("got %s %q, want %s %q", inv.Status, got, status, code)
+	}
+}
+
+// dead returns how many messages were given up.
+func (s *stand) dead(t testing.TB) uint64 {
+	t.Helper()
+	stream, err := s.p.Conn.JS.Stream(t.Context(), "DEAD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo().State.Msgs
+}
+
+// unacked returns how many requests are delivered or waiting to be.
+func (s *stand) unacked(t testing.TB) int {
+	t.Helper()
+	c, err := s.p.Conn.JS.Consumer(t.Context(), ledger.InvocationStream(0), ledger.DispatchConsumer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.CachedInfo().NumAckPending + int(c.CachedInfo().NumPending)
+}
+
+// A target counts what it gets, by invocation.
+type target struct {
+	*httptest.Server
+	mu   sync.Mutex
+	hits map[string]int
+}
+
+// newTarget serves answer; the requests that came are counted before.
+func newTarget(t testing.TB, answer http.HandlerFunc) *target {
+	t.Helper()
+	x := &target{hits: make(map[string]int)}
+	x.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x.mu.Lock()
+		x.hits[r.Header.Get("Webhook-Id")]++
+		x.mu.Unlock()
+		answer(w, r)
+	}))
+	t.Cleanup(x.Close)
+	return x
+}
+
+// hitsOf returns how often an invocation came.
+func (x *target) hitsOf(id invocation.ID) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.hits[string(id)]
+}
+
+// total returns how many requests came.
+func (x *target) total() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := 0
+	for _, hits := range x.hits {
+		n += hits
+	}
+	return n
+}
+
+const completedEmpty = `{"status":"completed","result":{}}`
+
+// answers answers with a body, once the request was read.
+func answers(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
