@@ -111,16 +111,19 @@ func TestRequestsThatTakeTooLongAreCut(t *testing.T) {
 		<-r.Context().Done()
 		close(left)
 	})
-	answer := make(chan error, 1)
-	go func() { _, err := get(t.Context(), addr); answer <- err }()
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	// While a body is expected, the end of the connection alone does not reach
+	// the request's context.
+	_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
 	<-entered
 	if err := stop(); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "cut off after 1ms") {
 		t.Errorf("got %v, want the cut named", err)
 	}
 	<-left
-	if err := <-answer; err == nil {
-		t.Error("got an answer from a request that was cut off")
-	}
 }
 
 func TestSlowAndLargeHeadersAreRefused(t *testing.T) {

@@ -204,7 +204,7 @@ func TestARecordHandledTwiceStaysWhole(t *testing.T) {
 	t.Parallel()
 	log, lines := logged(t)
 	record := slog.NewRecord(time.Now(), slog.LevelInfo, "both", 0)
-	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} { // more than a record holds in place
+	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} { // more than a record holds in place
 		record.AddAttrs(slog.Int(key, 1))
 	}
 	for _, id := range []string{"c1", "c2"} { // as a handler that fans out would

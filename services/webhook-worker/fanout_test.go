@@ -64,7 +64,7 @@ func TestHistoryLinesReachEveryPartner(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	one, two := newReceiver(t, nil), newReceiver(t, nil)
-	w.extension("one", one.url)
+	w.register("one", one.url) // it has no manifest, and needs none for this
 	w.extension("two", two.url, "*")
 	w.work(w.Platform, webhookworker.Config{})
 	id := w.lock(0, "one", "two")

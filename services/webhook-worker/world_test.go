@@ -3,7 +3,6 @@ package webhookworker_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -119,15 +118,21 @@ func (w *world) must(err error) {
 	}
 }
 
-// extension makes a partner extension with a webhook.
+// extension makes a partner extension with a webhook and a manifest.
 func (w *world) extension(slug invocation.Slug, url string, subscriptions ...string) registry.Extension {
+	w.t.Helper()
+	w.register(slug, url)
+	return w.publish(slug, subscriptions...)
+}
+
+// register makes a partner extension that has not published a manifest yet.
+func (w *world) register(slug invocation.Slug, url string) {
 	w.t.Helper()
 	w.must(w.Registry.CreateExtension(w.t.Context(), registry.Extension{
 		ID: invocation.NewExtensionID(), Slug: slug, DisplayName: string(slug), WebhookURL: url,
 		BasicUser: "user-" + string(slug), BasicSecret: "password", CreatedAt: time.Now(),
 		Secrets: []registry.SigningSecret{{ID: "one", Secret: egress.NewSecret().Reveal()}},
 	}))
-	return w.publish(slug, subscriptions...)
 }
 
 // publish puts the next manifest of an extension in force.
@@ -195,25 +200,28 @@ func (w *world) eventually(what string, holds func() bool) {
 	brokertest.Eventually(w.t, patience, what, holds)
 }
 
-// idle waits until the consumer of a stream has nothing left to do.
+// idle waits until the consumer of a stream is done with everything stored in it.
 func (w *world) idle(stream, consumer string) {
 	w.t.Helper()
 	w.eventually(stream+" is done with", func() bool {
-		c, err := w.Conn.JS.Consumer(w.t.Context(), stream, consumer)
+		s, err := w.Conn.JS.Stream(w.t.Context(), stream)
+		w.must(err)
+		c, err := s.Consumer(w.t.Context(), consumer)
 		w.must(err)
 		i := c.CachedInfo()
-		return i.NumPending == 0 && i.NumAckPending == 0
+		return i.AckFloor.Stream >= s.CachedInfo().State.LastSeq && i.NumAckPending == 0
 	})
 }
 
 // settled waits until all transitions were followed and no delivery is left,
-// none for later included.
+// none for later included: a schedule goes only after its delivery is back.
 func (w *world) settled() {
 	w.t.Helper()
-	for p := range 2 {
+	for p := range w.config().Ledger.Partitions {
 		w.idle(ledger.LockStream(p), ledger.FanOutConsumer)
-		w.eventually(fmt.Sprintf("partition %d has no delivery left", p), func() bool {
-			s, err := w.Conn.JS.Stream(w.t.Context(), ledger.DeliveryStream(p))
+		stream := ledger.DeliveryStream(p)
+		w.eventually(stream+" is empty", func() bool {
+			s, err := w.Conn.JS.Stream(w.t.Context(), stream)
 			w.must(err)
 			return s.CachedInfo().State.Msgs == 0
 		})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/latchwire/latchwire/services/latchwire/internal/e2etest"
 )
@@ -81,6 +82,8 @@ type reader struct{ edge, want int }
 
 // follow pages by the cursor alone, alternating between the edges.
 func follow(t *testing.T, c *cluster, by *e2etest.Partner, lock string, r reader) (seen []e2etest.Event) {
+	pace := time.NewTicker(10 * time.Millisecond)
+	defer pace.Stop()
 	for after := uint64(0); len(seen) < r.want && t.Context().Err() == nil && !t.Failed(); r.edge++ {
 		a, err := c.Try(t.Context(), e2etest.Request{
 			Base: c.Base(r.edge), Token: by.Token, Method: http.MethodGet,
@@ -95,6 +98,7 @@ func follow(t *testing.T, c *cluster, by *e2etest.Partner, lock string, r reader
 			t.Errorf("the cursor went back from %d to %d", after, page.LastSeq)
 		}
 		seen, after = append(seen, page.Events...), page.LastSeq
+		<-pace.C
 	}
 	return seen
 }

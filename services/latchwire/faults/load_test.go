@@ -134,11 +134,12 @@ func (l *load) count() int {
 	return len(l.accepted)
 }
 
-// check ends the load and wants of every call what the package promises, and
-// no answer but 200, or 503 where it may be refused.
-func (l *load) check(t *testing.T) (statuses map[string]int) {
+// check ends the load and wants of every call, and of more that were made
+// beside it, what the package promises, and no answer but 200, or 503 where it
+// may be refused.
+func (l *load) check(t *testing.T, more ...call) (statuses map[string]int) {
 	t.Helper()
-	calls := l.end()
+	calls := append(l.end(), more...)
 	for _, wrong := range l.wrong[:min(len(l.wrong), 10)] {
 		t.Error(wrong)
 	}

@@ -9,7 +9,7 @@ import (
 
 // several is how many calls pass before and after each fault, so that some are
 // under way in every stage when it comes.
-const several = 150
+const several = 100
 
 // Each process is asked to end and started again while calls are made, as a
 // rolling update does. Nobody notices: each call is accepted and completes.
