@@ -104,7 +104,7 @@ func TestNameThatChangesItsMind(t *testing.T) {
 	t.Parallel()
 	outside := netip.MustParseAddr("127.0.0.2") // stands for a public address
 	inside := netip.MustParseAddr("127.0.0.1")
-	target := listen(t, "0.0.0.0:0", says("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"))
+	target := listen(t, "0.0.0.0:0", says("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"))
 	private := listen(t, "127.0.0.1:0", keeps(okAnswer))
 	_, port, _ := strings.Cut(private.host, ":")
 	allowed := target.host[strings.LastIndexByte(target.host, ':')+1:]

@@ -170,7 +170,8 @@ func describe(code string) string {
 }
 
 // Settle returns the invocation with its outcome. It is pure, and refuses to
-// change what is settled: the first settlement wins.
+// change what is settled: the first settlement wins. Two replicas' clocks may
+// differ a little; nothing settles before it was created.
 func (inv Invocation) Settle(o Outcome, now time.Time) Invocation {
 	if inv.Status.Settled() || !o.Status.Settled() {
 		return inv
@@ -179,6 +180,9 @@ func (inv Invocation) Settle(o Outcome, now time.Time) Invocation {
 	inv.Result = o.Result
 	inv.Error = o.Failure
 	inv.SettledAt = Instant(now)
+	if inv.SettledAt.Before(inv.CreatedAt) {
+		inv.SettledAt = inv.CreatedAt
+	}
 	return inv
 }
 

@@ -102,7 +102,7 @@ func listen(ctx context.Context, cfg HTTPConfig) (net.Listener, error) {
 
 func serve(ctx context.Context, cfg HTTPConfig, ln net.Listener, handler http.Handler) error {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut()
+	defer cut() // also the requests that a drain could not wait for
 	srv := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: cfg.ReadHeaderTimeout,
@@ -128,7 +128,6 @@ func serve(ctx context.Context, cfg HTTPConfig, ln net.Listener, handler http.Ha
 	defer cancel()
 	err := srv.Shutdown(drain)
 	if err != nil {
-		cut()
 		err = errors.Join(fmt.Errorf("requests were cut off after %s: %w", cfg.DrainTimeout, err), srv.Close())
 	}
 	<-served

@@ -59,7 +59,8 @@ func Program() platform.Program {
 // under way finish.
 func New(p *platform.Platform, cfg Config) (service.Part, error) {
 	return newPart(p, cfg, dispatch.Targets{
-		Webhook: target.NewWebhook(p.Registry, p.Catalog, invocationPost(p)).Call,
+		Webhook:     target.NewWebhook(p.Registry, p.Catalog, invocationPost(p)).Call,
+		CallTimeout: p.Config.Egress.WithDefaults().Timeout,
 	})
 }
 
@@ -71,10 +72,7 @@ func newPart(p *platform.Platform, cfg Config, targets dispatch.Targets) (servic
 		return service.Part{}, err
 	}
 	lanes := broker.NewLanes(cfg.Slots, cfg.Line)
-	d := dispatch.New(p.Ledger, lanes, observed{p}.wrap(dispatch.Targets{
-		Webhook:     target.NewWebhook(p.Registry, p.Catalog, invocationPost(p)).Call,
-		CallTimeout: p.Config.Egress.WithDefaults().Timeout,
-	}))
+	d := dispatch.New(p.Ledger, lanes, observed{p}.wrap(targets))
 	for i := range p.Ledger.Partitions() {
 		stream := ledger.InvocationStream(i)
 		sub := broker.NewSubscriber(p.Conn, broker.Subscription{

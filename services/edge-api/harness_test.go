@@ -104,7 +104,7 @@ func newStack(dir string, cfg platform.Config, edge edgeapi.Config) (*stack, err
 	s.stop = func() {
 		s.server.Close()
 		cancel()
-		<-ended
+		_ = <-ended // of a stack that was broken on purpose
 		_ = s.platform.Telemetry.Shutdown(context.Background())
 		ns.Shutdown()
 	}
@@ -139,7 +139,7 @@ func (s *stack) dispatch(ctx context.Context) error {
 		}
 		consuming, err := c.Consume(func(m jetstream.Msg) {
 			if err := s.settle(ctx, m); err != nil && ctx.Err() == nil {
-				s.platform.Log.Error("not settled", "error", err)
+				s.platform.Log.ErrorContext(ctx, "not settled", slog.Any("error", err))
 			}
 		})
 		if err != nil {

@@ -23,9 +23,9 @@ func TestAPanicIsAServerErrorThatTellsNothing(t *testing.T) {
 		logged string
 	}{
 		"a panic of the runtime":      {func() error { none["a"] = ""; return nil }, "assignment to entry in nil map"},
-		"a panic with any value":      {func() error { panic(canary) }, "string"}, //nolint:forbidigo // the case itself
+		"a panic with any value":      {func() error { panic(canary) }, "string"},
 		"an error nobody classified":  {func() error { return errors.New("disk on fire") }, "disk on fire"},
-		"a panic with an error in it": {func() error { panic(errors.New(canary)) }, "errors.errorString"}, //nolint:forbidigo // the case itself
+		"a panic with an error in it": {func() error { panic(errors.New(canary)) }, "errors.errorString"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

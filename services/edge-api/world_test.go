@@ -2,6 +2,7 @@ package edgeapi_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -69,9 +70,7 @@ func (s *stack) newLock(t *testing.T) string {
 func (s *stack) newLockOf(t *testing.T, more map[string]any) string {
 	t.Helper()
 	body := map[string]any{"wearer": map[string]any{"id": "w_1", "name": "Robin"}, "endDate": time.Now().Add(24 * time.Hour)}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	var made struct{ ID string }
 	s.admin(t).do(http.MethodPost, "/api/admin/locks", body).want(t, 201).into(t, &made)
 	return made.ID

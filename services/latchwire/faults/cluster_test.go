@@ -48,7 +48,7 @@ func newCluster(t *testing.T, n size) *cluster {
 		"LATCHWIRE_EGRESS_ALLOW=127.0.0.0/8", "LATCHWIRE_PARTITIONS=2", "LATCHWIRE_LOG_LEVEL=warn",
 		"LATCHWIRE_ACK_WAIT=" + ackWait.String(), "LATCHWIRE_CALL_TIMEOUT=" + callTimeout.String(),
 		"LATCHWIRE_LIMIT_EXTENSION=1000000", "LATCHWIRE_LIMIT_LOCK=1000000", "LATCHWIRE_LIMIT_EVENTS=1000000",
-		"LATCHWIRE_DELIVERY_RETRIES=300ms,1s,2s,4s,8s",
+		"LATCHWIRE_DELIVERY_SLOTS=32", "LATCHWIRE_DELIVERY_RETRIES=300ms,1s,2s,4s,8s",
 	}
 	setup := exec.Command(binary, "setup")
 	setup.Env = append([]string{roleVariable + "=latchwire"}, c.env...)

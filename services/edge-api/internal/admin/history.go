@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// scanStep is how many transitions are read at a time, and maxSteps how
-	// often: a page of a lock whose log is full of other things may be short.
+	// How many transitions are read at a time, and how often: a page of a lock
+	// whose log is full of other things may be short.
 	scanStep = 256
 	maxSteps = 8
 )

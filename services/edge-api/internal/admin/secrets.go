@@ -12,12 +12,11 @@ import (
 )
 
 const (
-	// rotation is how long an older secret signs along (SEC-25).
+	// How long an older secret signs along (SEC-25).
 	rotation = 24 * time.Hour
-	// maxSecrets is how many sign at a time: each makes a webhook's header
-	// longer.
+	// How many sign at a time: each makes a webhook's header longer.
 	maxSecrets = 10
-	// secretPrefix is how much of a secret is shown: of its 32 bytes three.
+	// How much of a secret is shown: of its 32 bytes three.
 	secretPrefix = len("whsec_") + 4
 )
 

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxLabel = 100
-	// maxExpiry is how far ahead a token's end may lie.
+	// How far ahead a token's end may lie.
 	maxExpiry = 10 * 365 * 24 * time.Hour
 )
 
