@@ -113,6 +113,33 @@ func TestLanesStop(t *testing.T) {
 	})
 }
 
+// A waiter that is handed a slot while it gives up passes the slot on.
+func TestLanesPassOnASlotThatCameTooLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for range 2000 { // whether the slot comes before the waiter is out of the line is chance
+			l := broker.NewLanes(1, 1)
+			leave := enter(t, l, "a")
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				if leave, err := l.Enter(ctx, "a"); err == nil {
+					leave()
+				}
+			})
+			synctest.Wait()
+			cancel()
+			leave()
+			wg.Wait()
+			again, err := l.Enter(ctx, "a") // a free slot needs no waiting
+			if err != nil {
+				t.Fatalf("got %v, want the slot free again", err)
+			}
+			again()
+		}
+	})
+}
+
 // Waiters give up at the very moment they are handed a slot; no slot may get
 // lost over it and never may more run than there are slots.
 func TestLanesLoseNoSlotToARace(t *testing.T) {

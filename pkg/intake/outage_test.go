@@ -26,9 +26,10 @@ func TestWithoutTheBrokerNothingIsAdmitted(t *testing.T) {
 	l := s.lock(t)
 	event := intake.Emission{Caller: s.on(t, l, "probe"), Type: "probe.done", Payload: []byte("{}"), Key: "e"}
 	before := s.invoke(t, s.echo(t, l, "before"))
+	calls, caller := []intake.Call{s.echo(t, l, "before"), s.echo(t, l, "while away")}, s.on(t, l, "caller")
 
 	node.Stop()
-	for _, c := range []intake.Call{s.echo(t, l, "before"), s.echo(t, l, "while away")} {
+	for _, c := range calls {
 		_, err := s.in.Invoke(t.Context(), c)
 		if e := refusal(t, err, invocation.ServiceUnavailable); e.RetryAfter <= 0 || e.Error() != "service-unavailable" {
 			t.Errorf("got %q, retry after %s; want no internals and when to try again", e.Error(), e.RetryAfter)
@@ -36,16 +37,16 @@ func TestWithoutTheBrokerNothingIsAdmitted(t *testing.T) {
 	}
 	_, err := s.in.Emit(t.Context(), event)
 	refusal(t, err, invocation.ServiceUnavailable)
-	_, err = s.in.Invocation(t.Context(), s.on(t, l, "caller"), before.Invocation.ID)
+	_, err = s.in.Invocation(t.Context(), caller, before.Invocation.ID)
 	refusal(t, err, invocation.ServiceUnavailable)
 
 	node.Start(t)
 	brokertest.Eventually(t, 30*time.Second, "NATS is back", func() bool { return s.p.Conn.Check(t.Context()) == nil })
-	s.mustNotStand(t, s.echo(t, l, "while away"))
-	if a := s.invoke(t, s.echo(t, l, "while away")); a.Replayed {
+	s.mustNotStand(t, calls[1])
+	if a := s.invoke(t, calls[1]); a.Replayed {
 		t.Error("the refused call was recorded")
 	}
-	if a := s.invoke(t, s.echo(t, l, "before")); !a.Replayed || a.Invocation.ID != before.Invocation.ID {
+	if a := s.invoke(t, calls[0]); !a.Replayed || a.Invocation.ID != before.Invocation.ID {
 		t.Errorf("got %+v, want the call from before", a)
 	}
 	if _, err := s.in.Emit(t.Context(), event); err != nil {

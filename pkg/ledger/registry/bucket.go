@@ -15,8 +15,13 @@ import (
 	"github.com/latchwire/latchwire/pkg/invocation"
 )
 
-// freshness is how long the cache is trusted without contact to the watch.
-const freshness = 5 * time.Second
+// How long a cache is trusted without contact to the watch. A revoked token
+// must be refused everywhere within five seconds (contract section 2); nothing
+// else is so urgent that a slow store should be asked for every call.
+const (
+	tokenFreshness = 5 * time.Second
+	freshness      = time.Minute
+)
 
 // maxCached bounds the entries of one bucket's cache.
 const maxCached = 50_000
@@ -30,10 +35,11 @@ type stored[T any] struct {
 // bucket is one key-value bucket with its cache. The watch fills and empties
 // the cache; a reader fills it only if nothing was changed while it read.
 type bucket[T any] struct {
-	name string
-	conn *broker.Conn
-	kv   jetstream.KeyValue
-	log  *slog.Logger
+	name  string
+	trust time.Duration // how long the cache is trusted without contact
+	conn  *broker.Conn
+	kv    jetstream.KeyValue
+	log   *slog.Logger
 
 	mu      sync.Mutex
 	cache   map[string]stored[T]
@@ -46,7 +52,7 @@ func openBucket[T any](ctx context.Context, conn *broker.Conn, name string, log 
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", name, err)
 	}
-	return &bucket[T]{name: name, conn: conn, kv: kv, log: log, cache: make(map[string]stored[T])}, nil
+	return &bucket[T]{name: name, trust: freshness, conn: conn, kv: kv, log: log, cache: make(map[string]stored[T])}, nil
 }
 
 // get returns a value, from the cache while that is fresh. A key without a
@@ -54,7 +60,7 @@ func openBucket[T any](ctx context.Context, conn *broker.Conn, name string, log 
 func (b *bucket[T]) get(ctx context.Context, key string) (v stored[T], found bool, err error) {
 	b.mu.Lock()
 	v, found = b.cache[key]
-	fresh := time.Since(b.contact) < freshness
+	fresh := time.Since(b.contact) < b.trust
 	seen := b.seen
 	b.mu.Unlock()
 	if found && fresh {
@@ -64,12 +70,18 @@ func (b *bucket[T]) get(ctx context.Context, key string) (v stored[T], found boo
 	if err != nil || !found {
 		return v, found, err
 	}
+	b.fill(key, v, seen)
+	return v, true, nil
+}
+
+// fill caches what was read, unless the watch has delivered anything since seen:
+// the value may be gone.
+func (b *bucket[T]) fill(key string, v stored[T], seen uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.seen == seen {
 		b.keep(key, v)
 	}
-	return v, true, nil
 }
 
 // read asks the bucket's leader.

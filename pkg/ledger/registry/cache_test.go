@@ -90,6 +90,29 @@ func TestRevocationIsSeenEverywhere(t *testing.T) {
 	})
 }
 
+// A read that began before a revocation and ends after it does not bring the
+// token back into the cache.
+func TestSlowReadDoesNotUndoARevocation(t *testing.T) {
+	t.Parallel()
+	one, other := ledgertest.Two(t, small())
+	tok, secret := issue(t, one.Registry)
+	warm(t, other, other.Registry, secret)
+	finish, err := other.Registry.BeginTokenRead(t.Context(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Registry.RevokeToken(t.Context(), tok.ID, func(registry.Token) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	brokertest.Eventually(t, within, "the other replica refuses it", func() bool {
+		_, err := other.Registry.Token(t.Context(), secret, time.Now())
+		return err != nil && invocation.CodeOf(err) == invocation.Unauthorized
+	})
+	finish()
+	_, err = other.Registry.Token(t.Context(), secret, time.Now())
+	wantCode(t, err, invocation.Unauthorized)
+}
+
 // A cache that has no contact to its watch is trusted for five seconds, and no
 // longer.
 func TestCacheWithoutContactIsNotTrusted(t *testing.T) {
@@ -138,6 +161,10 @@ func TestChangesDuringAnOutageAreSeen(t *testing.T) {
 	if _, err := near.Registry.UpdateExtension(t.Context(), "a", func(e *registry.Extension) error { e.Disabled = true; return nil }); err != nil {
 		t.Fatal(err)
 	}
+	brokertest.Eventually(t, within, "the watch has given up, and the cache with it", func() bool {
+		_, err := far.Registry.Token(t.Context(), kept, time.Now())
+		return err != nil && invocation.CodeOf(err) == invocation.ServiceUnavailable
+	})
 	w.set(false)
 	brokertest.Eventually(t, within, "the replica is back", func() bool { return far.Conn.Check(t.Context()) == nil })
 	brokertest.Eventually(t, 7*time.Second, "the token is refused", func() bool {

@@ -4,9 +4,9 @@
 //
 // Each process holds a bounded cache of each bucket that a watch keeps fresh,
 // so that in steady state admitting a call reads no network. A process whose
-// watch has had no contact for five seconds reads from the leader instead, so
-// a revoked token is refused everywhere within that time (contract section 2,
-// SEC-70).
+// watch has had no contact for five seconds reads tokens from the leader
+// instead, so a revoked one is refused everywhere within that time (contract
+// section 2, SEC-70); everything else it reads from there after a minute.
 //
 // Writes compare and set: of two that change the same thing, the second gets a
 // ResourceConflict and reads again.

@@ -31,6 +31,7 @@ func Open(ctx context.Context, conn *broker.Conn, log *slog.Logger) (*Registry, 
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
+	r.tokens.trust = tokenFreshness
 	return &r, nil
 }
 

@@ -52,9 +52,9 @@ func (b *bucket[T]) follow(ctx context.Context) error {
 				b.apply(e)
 			}
 		case <-tick.C:
-			asked = time.Now()
-			if newest, err = b.lastRevision(ctx); err != nil {
-				return err
+			now := time.Now()
+			if last, err := b.lastRevision(ctx); err == nil {
+				asked, newest = now, last
 			}
 			if b.behind() { // it lost something and will not notice by itself
 				return fmt.Errorf("the watch of %s has fallen behind", b.name)
@@ -103,7 +103,7 @@ func (b *bucket[T]) inContact(asked time.Time, newest uint64) {
 func (b *bucket[T]) behind() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return time.Since(b.contact) > 2*freshness
+	return time.Since(b.contact) > 2*b.trust
 }
 
 func (b *bucket[T]) apply(e jetstream.KeyValueEntry) {
