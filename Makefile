@@ -39,7 +39,8 @@ build: ## Build every binary into .bin
 
 .PHONY: test
 test: ## Every test, with the race detector
-	go test -race work
+	@go build -race work
+	go test -race -p 1 -timeout 15m work
 
 .PHONY: lint
 lint: arrows $(GOLANGCI_LINT) $(DEADCODE) ## Lint, dead code, module arrows

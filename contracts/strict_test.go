@@ -128,7 +128,9 @@ func problemsOf(status int, code string) []map[string]any {
 	}
 	var all []map[string]any
 	for _, details := range []any{
-		nil, []any{}, map[string]any{"reason": "not-frozen"},
+		nil,
+		[]any{},
+		map[string]any{"reason": "not-frozen"},
 		map[string]any{"bucket": "lock", "retryAfterSeconds": json.Number("1")},
 	} {
 		p := map[string]any{"statusCode": json.Number(strconv.Itoa(status)), "error": words[status], "code": code, "message": code}

@@ -151,15 +151,16 @@ func TestRouterThatIsStoppedBeforeItStarts(t *testing.T) {
 	t.Parallel()
 	c := start(t, time.Minute)
 	log := slog.New(slog.DiscardHandler)
-	r, err := broker.NewRouter(log, 10*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Handle("work", broker.NewSubscriber(c, broker.Subscription{Stream: workStream, Durable: workConsumer}, log), idle)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	begun := time.Now()
-	if err := r.Run(ctx); err != nil || time.Since(begun) > 5*time.Second {
-		t.Errorf("got %v after %v, want no error at once", err, time.Since(begun))
+	for range 50 { // whether stopping overtakes starting is chance
+		r, err := broker.NewRouter(log, 10*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Handle("work", broker.NewSubscriber(c, broker.Subscription{Stream: workStream, Durable: workConsumer}, log), idle)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := r.Run(ctx); err != nil { // it would have waited for its grace
+			t.Fatalf("got %v, want no error", err)
+		}
 	}
 }

@@ -31,19 +31,19 @@ func workTopology(ackWait time.Duration) broker.Topology {
 	}
 }
 
-func apply(t testing.TB, c *broker.Conn, topology broker.Topology) {
-	t.Helper()
-	if err := topology.Apply(t.Context(), c.JS); err != nil {
-		t.Fatalf("apply the topology: %v", err)
+func apply(tb testing.TB, c *broker.Conn, topology broker.Topology) {
+	tb.Helper()
+	if err := topology.Apply(tb.Context(), c.JS); err != nil {
+		tb.Fatalf("apply the topology: %v", err)
 	}
 }
 
 // publish stores messages work.0, work.1 and so on.
-func publish(t testing.TB, c *broker.Conn, from, to int) {
-	t.Helper()
+func publish(tb testing.TB, c *broker.Conn, from, to int) {
+	tb.Helper()
 	for i := from; i < to; i++ {
-		if _, err := c.JS.Publish(t.Context(), "work."+strconv.Itoa(i), []byte(strconv.Itoa(i))); err != nil {
-			t.Fatalf("publish %d: %v", i, err)
+		if _, err := c.JS.Publish(tb.Context(), "work."+strconv.Itoa(i), []byte(strconv.Itoa(i))); err != nil {
+			tb.Fatalf("publish %d: %v", i, err)
 		}
 	}
 }
@@ -63,17 +63,17 @@ type workerConfig struct {
 }
 
 // startWorker runs a handler on the work stream until the test ends or stop is called.
-func startWorker(t testing.TB, c *broker.Conn, cfg workerConfig, h message.NoPublishHandlerFunc) worker {
-	t.Helper()
+func startWorker(tb testing.TB, c *broker.Conn, cfg workerConfig, h message.NoPublishHandlerFunc) worker {
+	tb.Helper()
 	cfg.subscription.Stream, cfg.subscription.Durable = workStream, workConsumer
 	log := slog.New(slog.DiscardHandler)
 	router, err := broker.NewRouter(log, cfg.grace)
 	if err != nil {
-		t.Fatalf("make a router: %v", err)
+		tb.Fatalf("make a router: %v", err)
 	}
 	sub := broker.NewSubscriber(c, cfg.subscription, log)
 	router.Handle("work", sub, h, cfg.middleware...)
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(tb.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- router.Run(ctx) }()
 	var once sync.Once
@@ -82,26 +82,26 @@ func startWorker(t testing.TB, c *broker.Conn, cfg workerConfig, h message.NoPub
 		once.Do(func() { cancel(); result = <-ended })
 		return result
 	}
-	t.Cleanup(func() { _ = stop() }) // tests that care look at its error themselves
+	tb.Cleanup(func() { _ = stop() }) // tests that care look at its error themselves
 	<-router.Running()
 	return worker{sub: sub, stop: stop, running: router.Running()}
 }
 
 // stopped stops the worker and fails the test if that went wrong.
-func stopped(t testing.TB, w worker) {
-	t.Helper()
+func stopped(tb testing.TB, w worker) {
+	tb.Helper()
 	if err := w.stop(); err != nil {
-		t.Errorf("stop the worker: %v", err)
+		tb.Errorf("stop the worker: %v", err)
 	}
 }
 
 // unacked returns how many messages the consumer has not seen acknowledged:
 // not yet delivered, or delivered and open.
-func unacked(t testing.TB, c *broker.Conn) int {
-	t.Helper()
-	cons, err := c.JS.Consumer(t.Context(), workStream, workConsumer)
+func unacked(tb testing.TB, c *broker.Conn) int {
+	tb.Helper()
+	cons, err := c.JS.Consumer(tb.Context(), workStream, workConsumer)
 	if err != nil {
-		t.Fatalf("look at the consumer: %v", err)
+		tb.Fatalf("look at the consumer: %v", err)
 	}
 	info := cons.CachedInfo()
 	return int(info.NumPending) + info.NumAckPending

@@ -47,7 +47,7 @@ func (r *Router) Running() <-chan struct{} { return r.router.Running() }
 // context cancelled, and Run returns an error.
 func (r *Router) Run(ctx context.Context) error {
 	for _, s := range r.subs { // Watermill leaves goroutines behind when a handler cannot start
-		if _, err := s.consumer(ctx); err != nil {
+		if _, err := s.consumer(context.WithoutCancel(ctx)); err != nil {
 			return fmt.Errorf("run the router: %w", err)
 		}
 	}

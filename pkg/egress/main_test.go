@@ -34,22 +34,22 @@ func loopback() Policy {
 }
 
 // open returns a client that is closed with the test.
-func open(t testing.TB, cfg Config) *Client {
-	t.Helper()
+func open(tb testing.TB, cfg Config) *Client {
+	tb.Helper()
 	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	c := New(cfg)
-	t.Cleanup(c.Close)
+	tb.Cleanup(c.Close)
 	return c
 }
 
 // fault returns the CallError in err and fails the test if there is none.
-func fault(t testing.TB, err error) *CallError {
-	t.Helper()
+func fault(tb testing.TB, err error) *CallError {
+	tb.Helper()
 	failed, ok := errors.AsType[*CallError](err)
 	if !ok {
-		t.Fatalf("got error %v, want a CallError", err)
+		tb.Fatalf("got error %v, want a CallError", err)
 	}
 	return failed
 }
@@ -109,11 +109,11 @@ func repeats(first, piece string) answer {
 const okAnswer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 
 // listen starts a target on a loopback address that ends with the test.
-func listen(t testing.TB, address string, do answer) *rawTarget {
-	t.Helper()
+func listen(tb testing.TB, address string, do answer) *rawTarget {
+	tb.Helper()
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	target := &rawTarget{url: "http://" + ln.Addr().String() + "/", host: ln.Addr().String(), open: map[net.Conn]bool{}}
 	var all sync.WaitGroup
@@ -130,7 +130,7 @@ func listen(t testing.TB, address string, do answer) *rawTarget {
 			all.Go(func() { target.serve(c, do) })
 		}
 	})
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		_ = ln.Close()
 		target.mu.Lock()
 		for c := range target.open {

@@ -27,11 +27,11 @@ type authority struct {
 	pool *x509.CertPool
 }
 
-func newAuthority(t testing.TB) *authority {
-	t.Helper()
+func newAuthority(tb testing.TB) *authority {
+	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
@@ -40,11 +40,11 @@ func newAuthority(t testing.TB) *authority {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(cert)
@@ -52,8 +52,8 @@ func newAuthority(t testing.TB) *authority {
 }
 
 // issue returns a certificate for name that ends when it is told to.
-func (a *authority) issue(t testing.TB, name string, end time.Time) tls.Certificate {
-	t.Helper()
+func (a *authority) issue(tb testing.TB, name string, end time.Time) tls.Certificate {
+	tb.Helper()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
 		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: end,
@@ -64,14 +64,14 @@ func (a *authority) issue(t testing.TB, name string, end time.Time) tls.Certific
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &a.key.PublicKey, a.key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: a.key}
 }
 
 // serveTLS starts a target that counts its hits.
-func serveTLS(t testing.TB, config *tls.Config, hits *atomic.Int64) *httptest.Server {
-	t.Helper()
+func serveTLS(tb testing.TB, config *tls.Config, hits *atomic.Int64) *httptest.Server {
+	tb.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		hits.Add(1)
 		_, _ = io.WriteString(w, "{}")
@@ -80,7 +80,7 @@ func serveTLS(t testing.TB, config *tls.Config, hits *atomic.Int64) *httptest.Se
 	server.TLS = config
 	server.EnableHTTP2 = true
 	server.StartTLS()
-	t.Cleanup(server.Close)
+	tb.Cleanup(server.Close)
 	return server
 }
 

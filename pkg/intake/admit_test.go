@@ -86,17 +86,17 @@ func TestOrderOfAdmission(t *testing.T) {
 }
 
 // fill uses up what the caller may call on a lock.
-func (s *stand) fill(t testing.TB, l platformtest.Lock) {
-	t.Helper()
+func (s *stand) fill(tb testing.TB, l platformtest.Lock) {
+	tb.Helper()
 	session := l.Session("caller")
 	charge := ledger.Charge{Bucket: invocation.BucketExtension, Key: string(session.Slug) + "-" + string(session.Lock)}
 	for range 2000 {
-		if err := s.p.Ledger.Charge(t.Context(), charge); err != nil {
-			refusal(t, err, invocation.RateLimited)
+		if err := s.p.Ledger.Charge(tb.Context(), charge); err != nil {
+			refusal(tb, err, invocation.RateLimited)
 			return
 		}
 	}
-	t.Fatal("the limit was never reached")
+	tb.Fatal("the limit was never reached")
 }
 
 func TestRefusals(t *testing.T) {
@@ -211,7 +211,8 @@ func TestAdmitted(t *testing.T) {
 		"input of 64 levels":     {l, intake.Call{Command: "probe.echo", Input: nested(64)}, invocation.Invocation{Capability: invocation.Command, Revision: 1, Input: nested(64), Actor: invocation.ActorExtension}},
 		"input of 256 KiB":       {l, intake.Call{Command: "probe.echo", Input: big}, invocation.Invocation{Capability: invocation.Command, Revision: 1, Input: big, Actor: invocation.ActorExtension}},
 		"numbers as they are": {
-			l, intake.Call{Command: "probe.echo", Input: []byte(`{"n":9007199254740993,"m":1.0,"e":1E2}`)},
+			l,
+			intake.Call{Command: "probe.echo", Input: []byte(`{"n":9007199254740993,"m":1.0,"e":1E2}`)},
 			invocation.Invocation{Capability: invocation.Command, Revision: 1, Input: []byte(`{"n":9007199254740993,"m":1.0,"e":1E2}`), Actor: invocation.ActorExtension},
 		},
 	} {

@@ -12,31 +12,31 @@ import (
 )
 
 // token stores a token and returns its secret.
-func (s *stand) token(t testing.TB, tok registry.Token) string {
-	t.Helper()
+func (s *stand) token(tb testing.TB, tok registry.Token) string {
+	tb.Helper()
 	made, secret := registry.NewToken(tok, s.p.Ledger.Now())
-	if err := s.p.Registry.StoreToken(t.Context(), made); err != nil {
-		t.Fatal(err)
+	if err := s.p.Registry.StoreToken(tb.Context(), made); err != nil {
+		tb.Fatal(err)
 	}
 	return secret
 }
 
 // secrets are one of each kind, as they are sent.
-func (s *stand) secrets(t testing.TB, session invocation.SessionID) map[string]string {
-	t.Helper()
+func (s *stand) secrets(tb testing.TB, session invocation.SessionID) map[string]string {
+	tb.Helper()
 	dead := registry.Token{Kind: registry.DeveloperToken, Extension: "caller", ExpiresAt: s.p.Ledger.Now().Add(-time.Second)}
 	dead, secret := registry.NewToken(dead, s.p.Ledger.Now().Add(-time.Hour))
-	if err := s.p.Registry.StoreToken(t.Context(), dead); err != nil {
-		t.Fatal(err)
+	if err := s.p.Registry.StoreToken(tb.Context(), dead); err != nil {
+		tb.Fatal(err)
 	}
 	expired := secret
 	return map[string]string{
-		"developer": s.token(t, registry.Token{Kind: registry.DeveloperToken, Extension: "caller"}),
-		"ghost":     s.token(t, registry.Token{Kind: registry.DeveloperToken, Extension: "nobody"}),
+		"developer": s.token(tb, registry.Token{Kind: registry.DeveloperToken, Extension: "caller"}),
+		"ghost":     s.token(tb, registry.Token{Kind: registry.DeveloperToken, Extension: "nobody"}),
 		"expired":   expired,
-		"admin":     s.token(t, registry.Token{Kind: registry.AdminToken, Role: registry.RoleReadOnly}),
-		"wearer":    s.token(t, registry.Token{Kind: registry.MainToken, Session: session, Role: registry.RoleWearer}),
-		"keyholder": s.token(t, registry.Token{Kind: registry.MainToken, Session: session, Role: registry.RoleKeyholder}),
+		"admin":     s.token(tb, registry.Token{Kind: registry.AdminToken, Role: registry.RoleReadOnly}),
+		"wearer":    s.token(tb, registry.Token{Kind: registry.MainToken, Session: session, Role: registry.RoleWearer}),
+		"keyholder": s.token(tb, registry.Token{Kind: registry.MainToken, Session: session, Role: registry.RoleKeyholder}),
 	}
 }
 

@@ -15,11 +15,11 @@ import (
 )
 
 // offers are the reasons of each offer, by slug, in the order of the answer.
-func (s *stand) offers(t testing.TB, l platformtest.Lock, as invocation.Actor) (slugs []invocation.Slug, reasons map[invocation.CapabilityID]lock.Reason) {
-	t.Helper()
-	offers, err := s.in.Capabilities(t.Context(), intake.Viewer{Session: l.Session("caller"), As: as})
+func (s *stand) offers(tb testing.TB, l platformtest.Lock, as invocation.Actor) (slugs []invocation.Slug, reasons map[invocation.CapabilityID]lock.Reason) {
+	tb.Helper()
+	offers, err := s.in.Capabilities(tb.Context(), intake.Viewer{Session: l.Session("caller"), As: as})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	reasons = make(map[invocation.CapabilityID]lock.Reason)
 	for _, o := range offers {
@@ -27,7 +27,7 @@ func (s *stand) offers(t testing.TB, l platformtest.Lock, as invocation.Actor) (
 		maps.Copy(reasons, o.Reasons)
 		for c := range o.Manifest.Callables() {
 			if c.ID.Slug() != o.Extension.Slug {
-				t.Errorf("%s offers %s", o.Extension.Slug, c.ID)
+				tb.Errorf("%s offers %s", o.Extension.Slug, c.ID)
 			}
 		}
 	}

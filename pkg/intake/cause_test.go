@@ -13,10 +13,10 @@ import (
 )
 
 // sent notes that the delivery of an event to an extension begins now.
-func (s *stand) sent(t testing.TB, to invocation.Slug, e invocation.Event) {
-	t.Helper()
-	if err := s.p.Ledger.MarkSent(t.Context(), to, e); err != nil {
-		t.Fatalf("mark sent: %v", err)
+func (s *stand) sent(tb testing.TB, to invocation.Slug, e invocation.Event) {
+	tb.Helper()
+	if err := s.p.Ledger.MarkSent(tb.Context(), to, e); err != nil {
+		tb.Fatalf("mark sent: %v", err)
 	}
 }
 

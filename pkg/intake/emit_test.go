@@ -15,9 +15,9 @@ import (
 )
 
 // done returns an emission of probe.done by probe.
-func (s *stand) done(t testing.TB, l platformtest.Lock, key string) intake.Emission {
-	t.Helper()
-	return intake.Emission{Caller: s.on(t, l, "probe"), Type: "probe.done", Payload: []byte(`{"a":1}`), Key: key}
+func (s *stand) done(tb testing.TB, l platformtest.Lock, key string) intake.Emission {
+	tb.Helper()
+	return intake.Emission{Caller: s.on(tb, l, "probe"), Type: "probe.done", Payload: []byte(`{"a":1}`), Key: key}
 }
 
 func TestEmitRefuses(t *testing.T) {

@@ -28,21 +28,21 @@ type stand struct {
 	in *intake.Intake
 }
 
-func newStand(t testing.TB, cfg platform.Config, cfgDoor intake.Config) *stand {
-	t.Helper()
-	w := platformtest.New(t, cfg, nil)
-	p := w.Open(t)
+func newStand(tb testing.TB, cfg platform.Config, cfgDoor intake.Config) *stand {
+	tb.Helper()
+	w := platformtest.New(tb, cfg, nil)
+	p := w.Open(tb)
 	s := &stand{World: w, p: p, in: door(p, cfgDoor)}
-	s.publish(t)
+	s.publish(tb)
 	return s
 }
 
 // publish registers the extensions.
-func (s *stand) publish(t testing.TB) {
-	t.Helper()
-	platformtest.Publish(t, s.p, "caller", platformtest.BareManifest, nil)
-	platformtest.Publish(t, s.p, "other", platformtest.BareManifest, nil)
-	platformtest.Publish(t, s.p, "probe", platformtest.ProbeManifest, func(e *registry.Extension) {
+func (s *stand) publish(tb testing.TB) {
+	tb.Helper()
+	platformtest.Publish(tb, s.p, "caller", platformtest.BareManifest, nil)
+	platformtest.Publish(tb, s.p, "other", platformtest.BareManifest, nil)
+	platformtest.Publish(tb, s.p, "probe", platformtest.ProbeManifest, func(e *registry.Extension) {
 		e.WebhookURL = "https://probe.example/hook"
 	})
 }
@@ -52,35 +52,35 @@ func door(p *platform.Platform, cfg intake.Config) *intake.Intake {
 }
 
 // lock returns a lock with everybody on it.
-func (s *stand) lock(t testing.TB) platformtest.Lock {
-	t.Helper()
-	return platformtest.NewLock(t, s.p, "caller", "other", "probe")
+func (s *stand) lock(tb testing.TB) platformtest.Lock {
+	tb.Helper()
+	return platformtest.NewLock(tb, s.p, "caller", "other", "probe")
 }
 
 // on returns an extension as the caller on a lock.
-func (s *stand) on(t testing.TB, l platformtest.Lock, slug invocation.Slug) intake.Caller {
-	t.Helper()
-	e, err := s.p.Registry.Extension(t.Context(), slug)
+func (s *stand) on(tb testing.TB, l platformtest.Lock, slug invocation.Slug) intake.Caller {
+	tb.Helper()
+	e, err := s.p.Registry.Extension(tb.Context(), slug)
 	if err != nil {
-		t.Fatalf("read %s: %v", slug, err)
+		tb.Fatalf("read %s: %v", slug, err)
 	}
 	return intake.Caller{Extension: e, Session: l.Session(slug)}
 }
 
 // echo returns a call of probe.echo by caller.
-func (s *stand) echo(t testing.TB, l platformtest.Lock, key string) intake.Call {
-	t.Helper()
-	return intake.Call{Caller: s.on(t, l, "caller"), Command: "probe.echo", Key: key, Via: invocation.REST}
+func (s *stand) echo(tb testing.TB, l platformtest.Lock, key string) intake.Call {
+	tb.Helper()
+	return intake.Call{Caller: s.on(tb, l, "caller"), Command: "probe.echo", Key: key, Via: invocation.REST}
 }
 
 // settling settles every request that is recorded, as decide says, the way a
 // dispatcher does. Decide is never called twice for one call.
-func (s *stand) settling(t testing.TB, decide func(invocation.Invocation) invocation.Outcome) {
-	t.Helper()
-	p := s.Open(t)
+func (s *stand) settling(tb testing.TB, decide func(invocation.Invocation) invocation.Outcome) {
+	tb.Helper()
+	p := s.Open(tb)
 	router, err := broker.NewRouter(p.Log, time.Minute)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for i := range p.Ledger.Partitions() {
 		sub := broker.NewSubscriber(p.Conn, broker.Subscription{Stream: ledger.InvocationStream(i), Durable: ledger.DispatchConsumer}, p.Log)
@@ -100,27 +100,27 @@ func (s *stand) settling(t testing.TB, decide func(invocation.Invocation) invoca
 			return p.Ledger.Wake(inv, req.Reply)
 		})
 	}
-	platformtest.Run(t, service.Part{Name: "settling", Run: router.Run})
+	platformtest.Run(tb, service.Part{Name: "settling", Run: router.Run})
 	<-router.Running()
 }
 
 // settle settles one call by hand.
-func (s *stand) settle(t testing.TB, lock invocation.LockID, id invocation.ID, o invocation.Outcome) invocation.Invocation {
-	t.Helper()
-	inv, err := s.p.Ledger.Invocation(t.Context(), lock, id)
+func (s *stand) settle(tb testing.TB, lock invocation.LockID, id invocation.ID, o invocation.Outcome) invocation.Invocation {
+	tb.Helper()
+	inv, err := s.p.Ledger.Invocation(tb.Context(), lock, id)
 	if err != nil {
-		t.Fatalf("read the invocation: %v", err)
+		tb.Fatalf("read the invocation: %v", err)
 	}
-	standing, err := s.p.Ledger.Claim(t.Context(), inv, s.p.Ledger.Now().Add(time.Minute), 0)
+	standing, err := s.p.Ledger.Claim(tb.Context(), inv, s.p.Ledger.Now().Add(time.Minute), 0)
 	if err != nil || !standing.Mine {
-		t.Fatalf("claim: %+v, %v", standing, err)
+		tb.Fatalf("claim: %+v, %v", standing, err)
 	}
 	inv = inv.Settle(o, s.p.Ledger.Now())
-	if err := s.p.Ledger.Settle(t.Context(), standing.Claim, inv, nil); err != nil {
-		t.Fatalf("settle: %v", err)
+	if err := s.p.Ledger.Settle(tb.Context(), standing.Claim, inv, nil); err != nil {
+		tb.Fatalf("settle: %v", err)
 	}
 	if err := s.p.Ledger.Wake(inv, ""); err != nil {
-		t.Fatalf("wake: %v", err)
+		tb.Fatalf("wake: %v", err)
 	}
 	return inv
 }
@@ -128,33 +128,33 @@ func (s *stand) settle(t testing.TB, lock invocation.LockID, id invocation.ID, o
 func echoes(inv invocation.Invocation) invocation.Outcome { return invocation.Completes(inv.Input) }
 
 // refusal checks that err is a refusal with this code and returns it.
-func refusal(t testing.TB, err error, want invocation.Code) *invocation.Error {
-	t.Helper()
+func refusal(tb testing.TB, err error, want invocation.Code) *invocation.Error {
+	tb.Helper()
 	if err == nil {
-		t.Fatalf("got no error, want %s", want)
+		tb.Fatalf("got no error, want %s", want)
 	}
 	e := invocation.AsError(err)
 	if e.Code != want {
-		t.Fatalf("got %s (%v, %v), want %s", e.Code, e.Facts, e.Problems, want)
+		tb.Fatalf("got %s (%v, %v), want %s", e.Code, e.Facts, e.Problems, want)
 	}
 	return e
 }
 
 // invoke invokes and fails the test on a refusal.
-func (s *stand) invoke(t testing.TB, c intake.Call) intake.Answer {
-	t.Helper()
-	a, err := s.in.Invoke(t.Context(), c)
+func (s *stand) invoke(tb testing.TB, c intake.Call) intake.Answer {
+	tb.Helper()
+	a, err := s.in.Invoke(tb.Context(), c)
 	if err != nil {
-		t.Fatalf("invoke: %v %+v", err, invocation.AsError(err).Facts)
+		tb.Fatalf("invoke: %v %+v", err, invocation.AsError(err).Facts)
 	}
 	return a
 }
 
 // mustNotStand checks that a call left no invocation.
-func (s *stand) mustNotStand(t testing.TB, c intake.Call) {
-	t.Helper()
+func (s *stand) mustNotStand(tb testing.TB, c intake.Call) {
+	tb.Helper()
 	id := invocation.InvocationID(c.Caller.Session.Lock, c.Caller.Session.Slug, c.Key)
-	if _, err := s.p.Ledger.Invocation(t.Context(), c.Caller.Session.Lock, id); invocation.CodeOf(err) != invocation.InvocationNotFound {
-		t.Errorf("got %v for a refused call, want that nothing is recorded", err)
+	if _, err := s.p.Ledger.Invocation(tb.Context(), c.Caller.Session.Lock, id); invocation.CodeOf(err) != invocation.InvocationNotFound {
+		tb.Errorf("got %v for a refused call, want that nothing is recorded", err)
 	}
 }

@@ -18,21 +18,21 @@ import (
 )
 
 // emit makes one transition with the events.
-func emit(t testing.TB, l *ledger.Ledger, on invocation.LockID, events ...invocation.Emission) ledger.Entry {
-	t.Helper()
-	e, err := l.Change(t.Context(), ledgertest.Emitting(on, events...))
+func emit(tb testing.TB, l *ledger.Ledger, on invocation.LockID, events ...invocation.Emission) ledger.Entry {
+	tb.Helper()
+	e, err := l.Change(tb.Context(), ledgertest.Emitting(on, events...))
 	if err != nil {
-		t.Fatalf("emit: %v", err)
+		tb.Fatalf("emit: %v", err)
 	}
 	return e
 }
 
 // page reads one page of a lock's events.
-func page(t testing.TB, l *ledger.Ledger, q ledger.EventQuery) ledger.EventPage {
-	t.Helper()
-	p, err := l.Events(t.Context(), q)
+func page(tb testing.TB, l *ledger.Ledger, q ledger.EventQuery) ledger.EventPage {
+	tb.Helper()
+	p, err := l.Events(tb.Context(), q)
 	if err != nil {
-		t.Fatalf("read the events after %d: %v", q.After, err)
+		tb.Fatalf("read the events after %d: %v", q.After, err)
 	}
 	return p
 }

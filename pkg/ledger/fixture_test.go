@@ -25,14 +25,14 @@ const within = 30 * time.Second
 func small() ledger.Config { return ledger.Config{Partitions: 1} }
 
 // still opens a ledger whose clock only a test moves.
-func still(t testing.TB, c *broker.Conn, cfg ledger.Config) *ledger.Ledger {
-	t.Helper()
-	if err := ledger.Topology(cfg).Apply(t.Context(), c.JS); err != nil {
-		t.Fatalf("apply the topology: %v", err)
+func still(tb testing.TB, c *broker.Conn, cfg ledger.Config) *ledger.Ledger {
+	tb.Helper()
+	if err := ledger.Topology(cfg).Apply(tb.Context(), c.JS); err != nil {
+		tb.Fatalf("apply the topology: %v", err)
 	}
-	l, err := ledger.Open(t.Context(), c, cfg, slog.New(slog.DiscardHandler))
+	l, err := ledger.Open(tb.Context(), c, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
-		t.Fatalf("open the ledger: %v", err)
+		tb.Fatalf("open the ledger: %v", err)
 	}
 	return l
 }
@@ -59,19 +59,19 @@ func replicas(t *testing.T, test func(t *testing.T, one, other ledgertest.Env)) 
 }
 
 // record records an invocation and fails the test if it was there already.
-func record(t testing.TB, l *ledger.Ledger, inv invocation.Invocation) {
-	t.Helper()
-	if _, created, err := l.Record(t.Context(), ledger.Request{Invocation: inv}); err != nil || !created {
-		t.Fatalf("record: created %v, %v", created, err)
+func record(tb testing.TB, l *ledger.Ledger, inv invocation.Invocation) {
+	tb.Helper()
+	if _, created, err := l.Record(tb.Context(), ledger.Request{Invocation: inv}); err != nil || !created {
+		tb.Fatalf("record: created %v, %v", created, err)
 	}
 }
 
 // claim claims an invocation and fails the test if somebody else has it.
-func claim(t testing.TB, l *ledger.Ledger, inv invocation.Invocation) ledger.Claim {
-	t.Helper()
-	s, err := l.Claim(t.Context(), inv, l.Now().Add(time.Minute), 0)
+func claim(tb testing.TB, l *ledger.Ledger, inv invocation.Invocation) ledger.Claim {
+	tb.Helper()
+	s, err := l.Claim(tb.Context(), inv, l.Now().Add(time.Minute), 0)
 	if err != nil || !s.Mine {
-		t.Fatalf("claim: mine %v, %v", s.Mine, err)
+		tb.Fatalf("claim: mine %v, %v", s.Mine, err)
 	}
 	return s.Claim
 }
@@ -82,20 +82,20 @@ func completed(l *ledger.Ledger, inv invocation.Invocation, result string) invoc
 }
 
 // read reads an invocation that must be there.
-func read(t testing.TB, l *ledger.Ledger, inv invocation.Invocation) invocation.Invocation {
-	t.Helper()
-	got, err := l.Invocation(t.Context(), inv.Lock, inv.ID)
+func read(tb testing.TB, l *ledger.Ledger, inv invocation.Invocation) invocation.Invocation {
+	tb.Helper()
+	got, err := l.Invocation(tb.Context(), inv.Lock, inv.ID)
 	if err != nil {
-		t.Fatalf("read the invocation: %v", err)
+		tb.Fatalf("read the invocation: %v", err)
 	}
 	return got
 }
 
 // wantCode fails the test if err is not a refusal with the code.
-func wantCode(t testing.TB, err error, want invocation.Code) {
-	t.Helper()
+func wantCode(tb testing.TB, err error, want invocation.Code) {
+	tb.Helper()
 	if err == nil || invocation.CodeOf(err) != want {
-		t.Errorf("got %v, want %s", err, want)
+		tb.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -278,8 +278,10 @@ func TestEveryFieldOfATransitionSurvives(t *testing.T) {
 		Refused: &invocation.Failure{Code: "no", Message: "<no>", Details: json.RawMessage(`{}`)},
 		At:      invocation.Instant(time.Now()),
 	}
-	made, err := env.Ledger.Change(t.Context(), ledger.Change{Lock: created.Lock, Once: "cccccccccccccccccccccccc", After: created.Seq,
-		Decide: func(ledger.Snapshot) (ledger.Transition, error) { return want, nil }})
+	made, err := env.Ledger.Change(t.Context(), ledger.Change{
+		Lock: created.Lock, Once: "cccccccccccccccccccccccc", After: created.Seq,
+		Decide: func(ledger.Snapshot) (ledger.Transition, error) { return want, nil },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,11 +19,11 @@ func eventAt(on invocation.LockID, seq invocation.Seq) invocation.Event {
 	}
 }
 
-func markSent(t testing.TB, l *ledger.Ledger, to invocation.Slug, events ...invocation.Event) {
-	t.Helper()
+func markSent(tb testing.TB, l *ledger.Ledger, to invocation.Slug, events ...invocation.Event) {
+	tb.Helper()
 	for _, e := range events {
-		if err := l.MarkSent(t.Context(), to, e); err != nil {
-			t.Fatalf("mark %s sent: %v", e.ID, err)
+		if err := l.MarkSent(tb.Context(), to, e); err != nil {
+			tb.Fatalf("mark %s sent: %v", e.ID, err)
 		}
 	}
 }

@@ -24,20 +24,20 @@ func hourLeft() lock.Spec {
 	}
 }
 
-func mustNew(t testing.TB, spec lock.Spec) lock.State {
-	t.Helper()
+func mustNew(tb testing.TB, spec lock.Spec) lock.State {
+	tb.Helper()
 	c, err := lock.New(spec, noon())
 	if err != nil {
-		t.Fatalf("New: %v, problems %v", err, invocation.AsError(err).Problems)
+		tb.Fatalf("New: %v, problems %v", err, invocation.AsError(err).Problems)
 	}
 	return c.State
 }
 
-func mustApply(t testing.TB, s lock.State, a lock.Act, now time.Time) lock.Change {
-	t.Helper()
+func mustApply(tb testing.TB, s lock.State, a lock.Act, now time.Time) lock.Change {
+	tb.Helper()
 	c, refusal := lock.Apply(s, a, now)
 	if refusal != nil {
-		t.Fatalf("Apply %s %s refused with %+v", a.Command, a.Input, *refusal)
+		tb.Fatalf("Apply %s %s refused with %+v", a.Command, a.Input, *refusal)
 	}
 	return c
 }
@@ -47,17 +47,17 @@ func act(id invocation.CapabilityID, input string) lock.Act {
 	return lock.Act{Command: id, Input: json.RawMessage(input), Caller: "wheel", Actor: invocation.ActorExtension}
 }
 
-func frozen(t testing.TB, s lock.State, at time.Time) lock.State {
-	t.Helper()
-	return mustApply(t, s, act("lock.freeze", "{}"), at).State
+func frozen(tb testing.TB, s lock.State, at time.Time) lock.State {
+	tb.Helper()
+	return mustApply(tb, s, act("lock.freeze", "{}"), at).State
 }
 
 // text returns v's JSON, by which whole values are compared.
-func text(t testing.TB, v any) string {
-	t.Helper()
+func text(tb testing.TB, v any) string {
+	tb.Helper()
 	b, err := json.Marshal(v)
 	if err != nil {
-		t.Fatalf("marshal %T: %v", v, err)
+		tb.Fatalf("marshal %T: %v", v, err)
 	}
 	return string(b)
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/latchwire/latchwire/pkg/lock"
 )
 
-func mustInstall(t testing.TB, s lock.State, slug invocation.Slug, session invocation.SessionID) lock.State {
-	t.Helper()
+func mustInstall(tb testing.TB, s lock.State, slug invocation.Slug, session invocation.SessionID) lock.State {
+	tb.Helper()
 	c, err := lock.Install(s, slug, session, noon())
 	if err != nil {
-		t.Fatalf("install %s: %v", slug, err)
+		tb.Fatalf("install %s: %v", slug, err)
 	}
 	return c.State
 }
@@ -131,11 +131,11 @@ func TestInstallRefuses(t *testing.T) {
 	}
 }
 
-func finished(t testing.TB, s lock.State) lock.State {
-	t.Helper()
+func finished(tb testing.TB, s lock.State) lock.State {
+	tb.Helper()
 	c, err := lock.Finish(s, after(time.Minute))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c.State
 }

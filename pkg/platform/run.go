@@ -3,6 +3,8 @@ package platform
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -70,6 +72,9 @@ func (p Program) Run(ctx context.Context, proc service.Process) error {
 		return err
 	}
 	cfg.http.Log = log
+	cfg.http.OnListen = func(at net.Addr) {
+		log.LogAttrs(ctx, slog.LevelInfo, "listening", slog.String("addr", at.String()))
+	}
 	all := append([]service.Part{{Name: "telemetry", Run: tel.Run}}, plat.Parts()...)
 	all = append(all, parts...)
 	all = append(all, service.HTTPServer(cfg.http, handler), health.Part(cfg.drain))

@@ -31,66 +31,66 @@ type stand struct {
 	in *intake.Intake
 }
 
-func newStand(t testing.TB, cfg platform.Config, url string) *stand {
-	t.Helper()
-	w := platformtest.New(t, cfg, nil)
-	p := w.Open(t)
+func newStand(tb testing.TB, cfg platform.Config, url string) *stand {
+	tb.Helper()
+	w := platformtest.New(tb, cfg, nil)
+	p := w.Open(tb)
 	s := &stand{World: w, p: p, in: intake.New(p.Ledger, p.Registry, p.Catalog, intake.Config{Wait: within})}
-	platformtest.Publish(t, p, "caller", platformtest.BareManifest, nil)
-	s.target(t, "probe", url)
+	platformtest.Publish(tb, p, "caller", platformtest.BareManifest, nil)
+	s.target(tb, "probe", url)
 	return s
 }
 
 // target registers an extension that offers what probe does.
-func (s *stand) target(t testing.TB, slug invocation.Slug, url string) {
-	t.Helper()
+func (s *stand) target(tb testing.TB, slug invocation.Slug, url string) {
+	tb.Helper()
 	doc := strings.ReplaceAll(platformtest.ProbeManifest, `"probe.`, `"`+string(slug)+`.`)
-	platformtest.Publish(t, s.p, slug, doc, func(e *registry.Extension) { e.WebhookURL = url })
+	platformtest.Publish(tb, s.p, slug, doc, func(e *registry.Extension) { e.WebhookURL = url })
 }
 
 // lock returns a lock with caller, probe and these on it.
-func (s *stand) lock(t testing.TB, more ...invocation.Slug) platformtest.Lock {
-	t.Helper()
-	return platformtest.NewLock(t, s.p, append(more, "caller", "probe")...)
+func (s *stand) lock(tb testing.TB, more ...invocation.Slug) platformtest.Lock {
+	tb.Helper()
+	return platformtest.NewLock(tb, s.p, append(more, "caller", "probe")...)
 }
 
 // call returns a call by caller.
-func (s *stand) call(t testing.TB, l platformtest.Lock, command invocation.CapabilityID, key string) intake.Call {
-	t.Helper()
-	e, err := s.p.Registry.Extension(t.Context(), "caller")
+func (s *stand) call(tb testing.TB, l platformtest.Lock, command invocation.CapabilityID, key string) intake.Call {
+	tb.Helper()
+	e, err := s.p.Registry.Extension(tb.Context(), "caller")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return intake.Call{Caller: intake.Caller{Extension: e, Session: l.Session("caller")}, Command: command, Key: key, Via: invocation.REST}
 }
 
 // invoke calls and waits for the settlement.
-func (s *stand) invoke(t testing.TB, c intake.Call) invocation.Invocation {
-	t.Helper()
-	a, err := s.in.Invoke(t.Context(), c)
+func (s *stand) invoke(tb testing.TB, c intake.Call) invocation.Invocation {
+	tb.Helper()
+	a, err := s.in.Invoke(tb.Context(), c)
 	if err != nil {
-		t.Fatalf("invoke: %v %v", err, invocation.AsError(err).Problems)
+		tb.Fatalf("invoke: %v %v", err, invocation.AsError(err).Problems)
 	}
 	return a.Invocation
 }
 
 // record records a call and does not wait for it.
-func (s *stand) record(t testing.TB, c intake.Call) invocation.Invocation {
-	t.Helper()
-	a, err := intake.New(s.p.Ledger, s.p.Registry, s.p.Catalog, intake.Config{Wait: time.Nanosecond}).Invoke(t.Context(), c)
+func (s *stand) record(tb testing.TB, c intake.Call) invocation.Invocation {
+	tb.Helper()
+	a, err := intake.New(s.p.Ledger, s.p.Registry, s.p.Catalog, intake.Config{Wait: time.Nanosecond}).Invoke(tb.Context(), c)
 	if err != nil {
-		t.Fatalf("invoke: %v", err)
+		tb.Fatalf("invoke: %v", err)
 	}
 	return a.Invocation
 }
 
 // settled waits until an invocation has settled.
-func (s *stand) settled(t testing.TB, inv invocation.Invocation) invocation.Invocation {
-	t.Helper()
-	brokertest.Eventually(t, within, string(inv.ID)+" settles", func() bool {
-		now, err := s.p.Ledger.Invocation(t.Context(), inv.Lock, inv.ID)
+func (s *stand) settled(tb testing.TB, inv invocation.Invocation) invocation.Invocation {
+	tb.Helper()
+	brokertest.Eventually(tb, within, string(inv.ID)+" settles", func() bool {
+		now, err := s.p.Ledger.Invocation(tb.Context(), inv.Lock, inv.ID)
 		if err != nil {
-			t.Errorf("read the invocation: %v", err)
+			tb.Errorf("read the invocation: %v", err)
 			return true
 		}
 		inv = now
@@ -100,58 +100,58 @@ func (s *stand) settled(t testing.TB, inv invocation.Invocation) invocation.Invo
 }
 
 // dispatch starts a dispatcher. Stop drains it and returns what it failed with.
-func (s *stand) dispatch(t testing.TB, cfg dispatcher.Config) (stop func() error) {
-	t.Helper()
-	return started(t, s.Open(t), cfg)
+func (s *stand) dispatch(tb testing.TB, cfg dispatcher.Config) (stop func() error) {
+	tb.Helper()
+	return started(tb, s.Open(tb), cfg)
 }
 
-func started(t testing.TB, p *platform.Platform, cfg dispatcher.Config) (stop func() error) {
-	t.Helper()
+func started(tb testing.TB, p *platform.Platform, cfg dispatcher.Config) (stop func() error) {
+	tb.Helper()
 	part, err := dispatcher.New(p, cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return platformtest.Run(t, part)
+	return platformtest.Run(tb, part)
 }
 
 // calling starts a dispatcher that calls a function in place of webhooks.
-func (s *stand) calling(t testing.TB, call func(context.Context, invocation.Invocation) invocation.Outcome) (stop func() error) {
-	t.Helper()
-	part, err := dispatcher.NewCalling(s.Open(t), dispatcher.Config{}, call)
+func (s *stand) calling(tb testing.TB, call func(context.Context, invocation.Invocation) invocation.Outcome) (stop func() error) {
+	tb.Helper()
+	part, err := dispatcher.NewCalling(s.Open(tb), dispatcher.Config{}, call)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return platformtest.Run(t, []service.Part{part}...)
+	return platformtest.Run(tb, []service.Part{part}...)
 }
 
 // check checks how an invocation has settled.
-func check(t testing.TB, inv invocation.Invocation, status invocation.Status, code string) {
-	t.Helper()
+func check(tb testing.TB, inv invocation.Invocation, status invocation.Status, code string) {
+	tb.Helper()
 	got := ""
 	if inv.Error != nil {
 		got = inv.Error.Code
 	}
 	if inv.Status != status || got != code {
-		t.Errorf("got %s %q, want %s %q", inv.Status, got, status, code)
+		tb.Errorf("got %s %q, want %s %q", inv.Status, got, status, code)
 	}
 }
 
 // dead returns how many messages were given up.
-func (s *stand) dead(t testing.TB) uint64 {
-	t.Helper()
-	stream, err := s.p.Conn.JS.Stream(t.Context(), "DEAD")
+func (s *stand) dead(tb testing.TB) uint64 {
+	tb.Helper()
+	stream, err := s.p.Conn.JS.Stream(tb.Context(), "DEAD")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return stream.CachedInfo().State.Msgs
 }
 
 // unacked returns how many requests are delivered or waiting to be.
-func (s *stand) unacked(t testing.TB) int {
-	t.Helper()
-	c, err := s.p.Conn.JS.Consumer(t.Context(), ledger.InvocationStream(0), ledger.DispatchConsumer)
+func (s *stand) unacked(tb testing.TB) int {
+	tb.Helper()
+	c, err := s.p.Conn.JS.Consumer(tb.Context(), ledger.InvocationStream(0), ledger.DispatchConsumer)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c.CachedInfo().NumAckPending + int(c.CachedInfo().NumPending)
 }
@@ -164,8 +164,8 @@ type target struct {
 }
 
 // newTarget serves answer; the requests that came are counted before.
-func newTarget(t testing.TB, answer http.HandlerFunc) *target {
-	t.Helper()
+func newTarget(tb testing.TB, answer http.HandlerFunc) *target {
+	tb.Helper()
 	x := &target{hits: make(map[string]int)}
 	x.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x.mu.Lock()
@@ -173,7 +173,7 @@ func newTarget(t testing.TB, answer http.HandlerFunc) *target {
 		x.mu.Unlock()
 		answer(w, r)
 	}))
-	t.Cleanup(x.Close)
+	tb.Cleanup(x.Close)
 	return x
 }
 

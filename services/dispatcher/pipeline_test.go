@@ -87,11 +87,11 @@ func TestEventsOfAnAdmittedCallAreAlwaysRecorded(t *testing.T) {
 }
 
 // applied returns the transitions that an invocation made.
-func (s *stand) applied(t testing.TB, inv invocation.Invocation) []ledger.Entry {
-	t.Helper()
-	entries, _, err := s.p.Ledger.History(t.Context(), inv.Lock, 0, 1000)
+func (s *stand) applied(tb testing.TB, inv invocation.Invocation) []ledger.Entry {
+	tb.Helper()
+	entries, _, err := s.p.Ledger.History(tb.Context(), inv.Lock, 0, 1000)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var out []ledger.Entry
 	for _, e := range entries {
@@ -103,11 +103,11 @@ func (s *stand) applied(t testing.TB, inv invocation.Invocation) []ledger.Entry 
 }
 
 // end returns when a lock ends.
-func (s *stand) end(t testing.TB, id invocation.LockID) time.Time {
-	t.Helper()
-	snap, err := s.p.Ledger.Lock(t.Context(), id)
+func (s *stand) end(tb testing.TB, id invocation.LockID) time.Time {
+	tb.Helper()
+	snap, err := s.p.Ledger.Lock(tb.Context(), id)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return snap.State.EndDate
 }

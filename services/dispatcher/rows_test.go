@@ -22,7 +22,7 @@ import (
 func raw(text string, hang bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		conn, _, err := w.(http.Hijacker).Hijack()
+		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
 		}
@@ -56,7 +56,9 @@ func trickles(w http.ResponseWriter, r *http.Request) {
 			if _, err := io.WriteString(w, " "); err != nil {
 				return
 			}
-			w.(http.Flusher).Flush()
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				return
+			}
 		}
 	}
 }

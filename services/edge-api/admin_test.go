@@ -11,6 +11,7 @@ import (
 
 	"github.com/latchwire/latchwire/contracts"
 	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
 	"github.com/latchwire/latchwire/pkg/lock"
 )
@@ -415,5 +416,32 @@ func TestHistoryIsReadLineByLine(t *testing.T) {
 	}
 	for _, cursor := range []string{"eA", "MS4tMQ"} { // "x", "1.-1"
 		shared.admin(t).do(http.MethodGet, "/api/admin/locks/"+s.lock+"/history?cursor="+cursor, nil).refused(t, 400, invocation.MalformedRequest)
+	}
+}
+
+func TestLinesOfOneTransitionAreNotLostBetweenPages(t *testing.T) {
+	t.Parallel()
+	id := invocation.LockID(shared.newLock(t))
+	for n := range 3 {
+		_, err := shared.platform.Ledger.Change(t.Context(), ledger.Change{Lock: id, Decide: func(s ledger.Snapshot) (ledger.Transition, error) {
+			out := ledger.Transition{State: s.State, Source: invocation.Source{Extension: lock.Self, Actor: invocation.ActorSystem}, At: time.Now()}
+			for i := range 5 {
+				out.History = append(out.History, invocation.HistoryLine{Type: fmt.Sprintf("act_%d_%d", n, i), Actor: invocation.ActorSystem})
+			}
+			return out, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := everything(t, "/api/admin/locks/"+string(id)+"/history?limit=2", func(l struct{ Type string }) string { return l.Type })
+	want := []string{"lock_created"}
+	for n := range 3 {
+		for i := range 5 {
+			want = append(want, fmt.Sprintf("act_%d_%d", n, i))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -104,7 +104,7 @@ func newStack(dir string, cfg platform.Config, edge edgeapi.Config) (*stack, err
 	s.stop = func() {
 		s.server.Close()
 		cancel()
-		_ = <-ended // of a stack that was broken on purpose
+		<-ended // of a stack that was broken on purpose
 		_ = s.platform.Telemetry.Shutdown(context.Background())
 		ns.Shutdown()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/latchwire/latchwire/contracts"
 	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/ledger/registry"
 )
 
 type manifestForm struct {
@@ -154,5 +155,30 @@ func TestManifestsPublishedAtOnceGetARevisionEach(t *testing.T) {
 		if err != nil || !strings.Contains(string(stored.Document), fmt.Sprintf("a%d.*", i)) {
 			t.Errorf("got %s %v under revision %d, want the document of publisher %d", stored.Document, err, revision, i)
 		}
+	}
+}
+
+// A publisher that died between its two writes left a revision that is in
+// force nowhere. The next one puts it in force and comes after it.
+func TestAHalfPublishedManifestKeepsItsRevision(t *testing.T) {
+	t.Parallel()
+	x := shared.newExtension(t)
+	r := shared.platform.Registry
+	stale, err := r.Newest(t.Context(), invocation.Slug(x.slug))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.UpdateExtension(t.Context(), stale.Slug, func(e *registry.Extension) error { e.DisplayName = "Moved on"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	half := registry.Manifest{Document: json.RawMessage(`{"commands":[],"queries":[],"events":[],"subscriptions":["half.*"]}`)}
+	if _, err := r.PublishManifest(t.Context(), stale, half); invocation.CodeOf(err) != invocation.ResourceConflict {
+		t.Fatalf("got %v, want a conflict after the manifest was stored", err)
+	}
+	if m := x.publish(t, `{"subscriptions":["whole.*"]}`); m.Revision != 3 {
+		t.Errorf("got revision %d, want 3", m.Revision)
+	}
+	if stored, err := r.Manifest(t.Context(), stale.Slug, 2); err != nil || string(stored.Document) != string(half.Document) {
+		t.Errorf("got %s %v under revision 2, want what was stored first", stored.Document, err)
 	}
 }

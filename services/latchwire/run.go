@@ -80,7 +80,6 @@ func run(ctx context.Context, p service.Process) error {
 // allowLoopback lets webhooks reach this machine, for the demo extensions and
 // for receivers that a person starts beside them.
 func (c *runSettings) allowLoopback() {
-	for _, p := range []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")} {
-		c.Platform.Egress.Policy.Allow = append(c.Platform.Egress.Policy.Allow, p)
-	}
+	allow := &c.Platform.Egress.Policy.Allow
+	*allow = append(*allow, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
 }

@@ -73,11 +73,11 @@ func (s *Stack) build(ctx context.Context, t *telemetry.Providers, log *slog.Log
 	if err != nil {
 		return err
 	}
-	dispatch, err := dispatcher.New(p, cfg.Dispatch)
+	dispatch, err := dispatcher.New(p, cfg.Dispatch) //nolint:contextcheck // its handlers get a context with each message
 	if err != nil {
 		return err
 	}
-	webhooks, err := webhookworker.New(p, cfg.Webhooks)
+	webhooks, err := webhookworker.New(p, cfg.Webhooks) //nolint:contextcheck // its handlers get a context with each message
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,8 @@ func TestSettings(t *testing.T) {
 		"the defaults are the contract's": {nil, webhookworker.Config{Retries: minutes, Slots: 8, Line: 64}, ""},
 		"all can be set": {
 			[]string{"--delivery-retries=10ms,1s", "--delivery-slots=1", "--delivery-line=2"},
-			webhookworker.Config{Retries: []time.Duration{10 * time.Millisecond, time.Second}, Slots: 1, Line: 2}, "",
+			webhookworker.Config{Retries: []time.Duration{10 * time.Millisecond, time.Second}, Slots: 1, Line: 2},
+			"",
 		},
 		"a retry that is no duration": {[]string{"--delivery-retries=1m,soon"}, webhookworker.Config{}, "--delivery-retries"},
 		"a retry at once":             {[]string{"--delivery-retries=0s"}, webhookworker.Config{}, "later than at once"},
@@ -124,6 +125,6 @@ func freeAddr(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // it is free again either way
+	defer l.Close() // it is free again either way
 	return l.Addr().String()
 }

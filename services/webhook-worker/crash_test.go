@@ -167,8 +167,8 @@ func TestAPostThatIsCutOffIsNoAttempt(t *testing.T) {
 	close(release)
 	w.work(w.open(nil), webhookworker.Config{Retries: once})
 	w.settled()
-	if got := len(r.got()); got != 2 || w.dead("reader", event) != nil {
-		t.Errorf("got %d calls, dead %v: want the attempt made again", got, w.dead("reader", event))
+	if got := len(r.got()); got != 2 || w.dead(event) != nil {
+		t.Errorf("got %d calls, dead %v: want the attempt made again", got, w.dead(event))
 	}
 }
 

@@ -35,12 +35,12 @@ func reader(t *testing.T, answer func(http.ResponseWriter, call, int)) (*world, 
 	return w, r, w.lock(0, "reader")
 }
 
-// dead returns the delivery of an event that was given up, or nil.
-func (w *world) dead(slug invocation.Slug, e invocation.Event) *ledger.DeadDelivery {
+// dead returns the delivery of an event to the reader that was given up, or nil.
+func (w *world) dead(e invocation.Event) *ledger.DeadDelivery {
 	w.t.Helper()
 	s, err := w.Conn.JS.Stream(w.t.Context(), "DEAD")
 	w.must(err)
-	m, err := s.GetLastMsgForSubject(w.t.Context(), "dead.delivery."+ledger.DeadID(ledger.Delivery{Extension: slug, ID: string(e.ID)}))
+	m, err := s.GetLastMsgForSubject(w.t.Context(), "dead.delivery."+ledger.DeadID(ledger.Delivery{Extension: "reader", ID: string(e.ID)}))
 	if err != nil {
 		return nil
 	}
@@ -124,7 +124,7 @@ func TestADeliveryIsTriedUntilItIsAcknowledged(t *testing.T) {
 	if !strings.Contains(string(calls[0].body), `"duration":1.50`) {
 		t.Errorf("got %s, want the number as it was written", calls[0].body)
 	}
-	if d := w.dead("reader", event); d != nil {
+	if d := w.dead(event); d != nil {
 		t.Errorf("got a dead delivery: %+v", d)
 	}
 }
@@ -133,9 +133,9 @@ func TestADeliveryIsKeptAfterItsLastAttempt(t *testing.T) {
 	t.Parallel()
 	w, r, id := reader(t, fails(1000, 500))
 	event := w.emit(id, "lock", "lock.time-changed")
-	w.eventually("it is dead", func() bool { return w.dead("reader", event) != nil })
+	w.eventually("it is dead", func() bool { return w.dead(event) != nil })
 	w.settled()
-	d := w.dead("reader", event)
+	d := w.dead(event)
 	if got := len(r.got()); got != 5 || d.Delivery.Attempt != 5 {
 		t.Errorf("got %d calls and attempt %d, want 5", got, d.Delivery.Attempt)
 	}
@@ -156,12 +156,12 @@ func TestGoneDisablesTheEndpoint(t *testing.T) {
 	w.settled()
 	e, err := w.Registry.Extension(t.Context(), "reader")
 	w.must(err)
-	if !e.Disabled || w.dead("reader", event) == nil {
-		t.Errorf("got disabled %t, dead %v", e.Disabled, w.dead("reader", event))
+	if !e.Disabled || w.dead(event) == nil {
+		t.Errorf("got disabled %t, dead %v", e.Disabled, w.dead(event))
 	}
 	second := w.emit(id, "lock", "lock.time-changed")
 	w.settled()
-	if got := len(r.got()); got != 1 || w.dead("reader", second) != nil {
+	if got := len(r.got()); got != 1 || w.dead(second) != nil {
 		t.Errorf("got %d calls, want the endpoint left alone", got)
 	}
 }
@@ -254,8 +254,8 @@ func TestNobodyIsToldWhoHasGone(t *testing.T) {
 			close(ready)
 			event := w.emit(id, "lock", "lock.time-changed")
 			w.settled()
-			if got := len(r.got()); got != 1 || w.dead("reader", event) != nil {
-				t.Errorf("got %d attempts, dead %v: want one and no more", got, w.dead("reader", event))
+			if got := len(r.got()); got != 1 || w.dead(event) != nil {
+				t.Errorf("got %d attempts, dead %v: want one and no more", got, w.dead(event))
 			}
 		})
 	}

@@ -21,9 +21,9 @@ type Cluster struct {
 }
 
 // StartCluster starts a cluster and waits until it can make replicated streams.
-func StartCluster(t testing.TB, size int) *Cluster {
-	t.Helper()
-	ports := freePorts(t, 2*size)
+func StartCluster(tb testing.TB, size int) *Cluster {
+	tb.Helper()
+	ports := freePorts(tb, 2*size)
 	routes := make([]string, size)
 	for i := range routes {
 		routes[i] = "nats://127.0.0.1:" + strconv.Itoa(ports[i])
@@ -37,33 +37,33 @@ func StartCluster(t testing.TB, size int) *Cluster {
 			Cluster:    server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i]},
 			Routes:     server.RoutesFromStr(strings.Join(routes, ",")),
 			JetStream:  true,
-			StoreDir:   t.TempDir(),
+			StoreDir:   tb.TempDir(),
 			NoSigs:     true,
 			NoLog:      true,
 			MaxPayload: 1 << 20,
 		})
-		c.Start(t, i)
+		c.Start(tb, i)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		for i := range c.servers {
 			c.Stop(i)
 		}
 	})
-	Eventually(t, time.Minute, "the cluster is ready", c.ready)
+	Eventually(tb, time.Minute, "the cluster is ready", c.ready)
 	return c
 }
 
 // Start starts the server with this index, again if it was stopped.
-func (c *Cluster) Start(t testing.TB, i int) {
-	t.Helper()
+func (c *Cluster) Start(tb testing.TB, i int) {
+	tb.Helper()
 	s, err := server.NewServer(c.options[i].Clone())
 	if err != nil {
-		t.Fatalf("configure server %d: %v", i, err)
+		tb.Fatalf("configure server %d: %v", i, err)
 	}
 	s.Start()
 	if !s.ReadyForConnections(30 * time.Second) {
 		s.Shutdown()
-		t.Fatalf("server %d did not start", i)
+		tb.Fatalf("server %d did not start", i)
 	}
 	c.servers[i] = s
 }
@@ -78,13 +78,13 @@ func (c *Cluster) Stop(i int) {
 }
 
 // Connect returns a connection that knows all servers.
-func (c *Cluster) Connect(t testing.TB) *broker.Conn {
-	t.Helper()
+func (c *Cluster) Connect(tb testing.TB) *broker.Conn {
+	tb.Helper()
 	urls := make([]string, 0, len(c.options))
 	for _, o := range c.options {
 		urls = append(urls, "nats://127.0.0.1:"+strconv.Itoa(o.Port))
 	}
-	return ConnectURL(t, strings.Join(urls, ","))
+	return ConnectURL(tb, strings.Join(urls, ","))
 }
 
 // Leader returns the index of the server that leads a stream, or -1.
@@ -105,13 +105,13 @@ func (c *Cluster) ready() bool {
 }
 
 // freePorts returns ports that nobody listened on a moment ago.
-func freePorts(t testing.TB, n int) []int {
-	t.Helper()
+func freePorts(tb testing.TB, n int) []int {
+	tb.Helper()
 	ports := make([]int, 0, n)
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
 		if err != nil {
-			t.Fatalf("find a free port: %v", err)
+			tb.Fatalf("find a free port: %v", err)
 		}
 		defer l.Close() // held until all are found, so that they differ
 		if addr, ok := l.Addr().(*net.TCPAddr); ok {

@@ -24,43 +24,43 @@ type Env struct {
 }
 
 // New starts a server of its own, applies the topology and returns a replica.
-func New(t testing.TB, cfg ledger.Config) Env {
-	t.Helper()
-	return On(t, brokertest.Start(t), cfg)
+func New(tb testing.TB, cfg ledger.Config) Env {
+	tb.Helper()
+	return On(tb, brokertest.Start(tb), cfg)
 }
 
 // Two is New with two replicas on the server, each with its own connection.
-func Two(t testing.TB, cfg ledger.Config) (one, other Env) {
-	t.Helper()
-	s := brokertest.StartServer(t)
-	return On(t, brokertest.Connect(t, s), cfg), On(t, brokertest.Connect(t, s), cfg)
+func Two(tb testing.TB, cfg ledger.Config) (one, other Env) {
+	tb.Helper()
+	s := brokertest.StartServer(tb)
+	return On(tb, brokertest.Connect(tb, s), cfg), On(tb, brokertest.Connect(tb, s), cfg)
 }
 
 // On applies the topology over a connection and returns a replica that uses it.
-func On(t testing.TB, c *broker.Conn, cfg ledger.Config) Env {
-	t.Helper()
-	if err := ledger.Topology(cfg).Apply(t.Context(), c.JS); err != nil {
-		t.Fatalf("apply the topology: %v", err)
+func On(tb testing.TB, c *broker.Conn, cfg ledger.Config) Env {
+	tb.Helper()
+	if err := ledger.Topology(cfg).Apply(tb.Context(), c.JS); err != nil {
+		tb.Fatalf("apply the topology: %v", err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	l, err := ledger.Open(t.Context(), c, cfg, log)
+	l, err := ledger.Open(tb.Context(), c, cfg, log)
 	if err != nil {
-		t.Fatalf("open the ledger: %v", err)
+		tb.Fatalf("open the ledger: %v", err)
 	}
-	r, err := registry.Open(t.Context(), c, log)
+	r, err := registry.Open(tb.Context(), c, log)
 	if err != nil {
-		t.Fatalf("open the registry: %v", err)
+		tb.Fatalf("open the registry: %v", err)
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	var running sync.WaitGroup
 	for _, run := range []func(context.Context) error{l.Run, r.Run} {
 		running.Go(func() {
 			if err := run(ctx); err != nil {
-				t.Errorf("run: %v", err)
+				tb.Errorf("run: %v", err)
 			}
 		})
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		cancel()
 		running.Wait()
 	})
@@ -68,16 +68,16 @@ func On(t testing.TB, c *broker.Conn, cfg ledger.Config) Env {
 }
 
 // NewLock makes a lock in partition 0 and returns its first transition.
-func NewLock(t testing.TB, l *ledger.Ledger) ledger.Entry {
-	t.Helper()
-	return NewLockIn(t, l, 0)
+func NewLock(tb testing.TB, l *ledger.Ledger) ledger.Entry {
+	tb.Helper()
+	return NewLockIn(tb, l, 0)
 }
 
 // NewLockIn is NewLock in another partition.
-func NewLockIn(t testing.TB, l *ledger.Ledger, partition int) ledger.Entry {
-	t.Helper()
+func NewLockIn(tb testing.TB, l *ledger.Ledger, partition int) ledger.Entry {
+	tb.Helper()
 	id := invocation.NewLockID(partition)
-	e, err := l.Change(t.Context(), ledger.Change{Lock: id, Decide: func(ledger.Snapshot) (ledger.Transition, error) {
+	e, err := l.Change(tb.Context(), ledger.Change{Lock: id, Decide: func(ledger.Snapshot) (ledger.Transition, error) {
 		now := l.Now()
 		made, err := lock.New(lock.Spec{ID: id, Wearer: lock.Person{ID: "w", Name: "Wearer"}, EndDate: now.Add(24 * time.Hour)}, now)
 		if err != nil {
@@ -86,7 +86,7 @@ func NewLockIn(t testing.TB, l *ledger.Ledger, partition int) ledger.Entry {
 		return ledger.Transition{State: made.State, History: made.History, At: now}, nil
 	}})
 	if err != nil {
-		t.Fatalf("make a lock: %v", err)
+		tb.Fatalf("make a lock: %v", err)
 	}
 	return e
 }

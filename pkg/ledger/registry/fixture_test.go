@@ -52,6 +52,12 @@ func open(t *testing.T, c *broker.Conn) (r *registry.Registry, stop func()) {
 	if err != nil {
 		t.Fatalf("open the registry: %v", err)
 	}
+	return r, run(t, r)
+}
+
+// run runs a registry until stop is called.
+func run(t *testing.T, r *registry.Registry) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -65,22 +71,22 @@ func open(t *testing.T, c *broker.Conn) (r *registry.Registry, stop func()) {
 		})
 	}
 	t.Cleanup(stop)
-	return r, stop
+	return stop
 }
 
-func wantCode(t testing.TB, err error, want invocation.Code) {
-	t.Helper()
+func wantCode(tb testing.TB, err error, want invocation.Code) {
+	tb.Helper()
 	if err == nil || invocation.CodeOf(err) != want {
-		t.Errorf("got %v, want %s", err, want)
+		tb.Errorf("got %v, want %s", err, want)
 	}
 }
 
 // issue stores a new developer token and returns its secret.
-func issue(t testing.TB, r *registry.Registry) (registry.Token, string) {
-	t.Helper()
+func issue(tb testing.TB, r *registry.Registry) (registry.Token, string) {
+	tb.Helper()
 	tok, secret := registry.NewToken(registry.Token{Kind: registry.DeveloperToken, Extension: "a"}, time.Now())
-	if err := r.StoreToken(t.Context(), tok); err != nil {
-		t.Fatalf("store a token: %v", err)
+	if err := r.StoreToken(tb.Context(), tok); err != nil {
+		tb.Fatalf("store a token: %v", err)
 	}
 	return tok, secret
 }

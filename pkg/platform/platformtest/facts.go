@@ -37,47 +37,47 @@ const BareManifest = `{}`
 // Publish registers a partner extension and publishes its manifest, unless that
 // is empty. What the extension is beyond its slug and id, change says; it may
 // be nil.
-func Publish(t testing.TB, p *platform.Platform, slug invocation.Slug, document string, change func(*registry.Extension)) registry.Extension {
-	t.Helper()
+func Publish(tb testing.TB, p *platform.Platform, slug invocation.Slug, document string, change func(*registry.Extension)) registry.Extension {
+	tb.Helper()
 	e := registry.Extension{
 		ID: invocation.NewExtensionID(), Slug: slug, DisplayName: "The " + string(slug), CreatedAt: invocation.Instant(time.Now()),
 	}
 	if change != nil {
 		change(&e)
 	}
-	if err := p.Registry.CreateExtension(t.Context(), e); err != nil {
-		t.Fatalf("create %s: %v", slug, err)
+	if err := p.Registry.CreateExtension(tb.Context(), e); err != nil {
+		tb.Fatalf("create %s: %v", slug, err)
 	}
-	e, err := p.Registry.Extension(t.Context(), slug)
+	e, err := p.Registry.Extension(tb.Context(), slug)
 	if err != nil {
-		t.Fatalf("read %s: %v", slug, err)
+		tb.Fatalf("read %s: %v", slug, err)
 	}
 	if document == "" {
 		return e
 	}
 	doc, err := manifest.Parse(slug, []byte(document), nil)
 	if err != nil {
-		t.Fatalf("parse the manifest of %s: %+v", slug, invocation.AsError(err).Problems)
+		tb.Fatalf("parse the manifest of %s: %+v", slug, invocation.AsError(err).Problems)
 	}
 	raw, err := json.Marshal(doc)
 	if err != nil {
-		t.Fatalf("encode the manifest of %s: %v", slug, err)
+		tb.Fatalf("encode the manifest of %s: %v", slug, err)
 	}
-	if e, err = p.Registry.PublishManifest(t.Context(), e, registry.Manifest{Document: raw, At: time.Now()}); err != nil {
-		t.Fatalf("publish the manifest of %s: %v", slug, err)
+	if e, err = p.Registry.PublishManifest(tb.Context(), e, registry.Manifest{Document: raw, At: time.Now()}); err != nil {
+		tb.Fatalf("publish the manifest of %s: %v", slug, err)
 	}
 	return e
 }
 
 // Change changes an extension.
-func Change(t testing.TB, p *platform.Platform, slug invocation.Slug, change func(*registry.Extension)) {
-	t.Helper()
-	_, err := p.Registry.UpdateExtension(t.Context(), slug, func(e *registry.Extension) error {
+func Change(tb testing.TB, p *platform.Platform, slug invocation.Slug, change func(*registry.Extension)) {
+	tb.Helper()
+	_, err := p.Registry.UpdateExtension(tb.Context(), slug, func(e *registry.Extension) error {
 		change(e)
 		return nil
 	})
 	if err != nil {
-		t.Fatalf("change %s: %v", slug, err)
+		tb.Fatalf("change %s: %v", slug, err)
 	}
 }
 
@@ -91,46 +91,46 @@ type Lock struct {
 func (l Lock) Session(slug invocation.Slug) registry.Session { return l.sessions[slug] }
 
 // NewLock makes a lock with a keyholder and these extensions installed.
-func NewLock(t testing.TB, p *platform.Platform, slugs ...invocation.Slug) Lock {
-	t.Helper()
-	return newLock(t, p, &lock.Person{ID: "keyholder", Name: "Kim"}, slugs...)
+func NewLock(tb testing.TB, p *platform.Platform, slugs ...invocation.Slug) Lock {
+	tb.Helper()
+	return newLock(tb, p, &lock.Person{ID: "keyholder", Name: "Kim"}, slugs...)
 }
 
 // NewLockAlone is NewLock without a keyholder.
-func NewLockAlone(t testing.TB, p *platform.Platform, slugs ...invocation.Slug) Lock {
-	t.Helper()
-	return newLock(t, p, nil, slugs...)
+func NewLockAlone(tb testing.TB, p *platform.Platform, slugs ...invocation.Slug) Lock {
+	tb.Helper()
+	return newLock(tb, p, nil, slugs...)
 }
 
-func newLock(t testing.TB, p *platform.Platform, keyholder *lock.Person, slugs ...invocation.Slug) Lock {
-	t.Helper()
+func newLock(tb testing.TB, p *platform.Platform, keyholder *lock.Person, slugs ...invocation.Slug) Lock {
+	tb.Helper()
 	now := p.Ledger.Now()
 	l := Lock{ID: invocation.NewLockID(0), sessions: make(map[invocation.Slug]registry.Session)}
 	made, err := lock.New(lock.Spec{
 		ID: l.ID, Wearer: lock.Person{ID: "wearer", Name: "Wim"}, Keyholder: keyholder, EndDate: now.Add(240 * time.Hour),
 	}, now)
 	if err != nil {
-		t.Fatalf("make a lock: %+v", invocation.AsError(err).Problems)
+		tb.Fatalf("make a lock: %+v", invocation.AsError(err).Problems)
 	}
 	for _, slug := range slugs {
 		s := registry.Session{ID: invocation.NewSessionID(), Lock: l.ID, Slug: slug, InstalledAt: now}
 		if made, err = lock.Install(made.State, slug, s.ID, now); err != nil {
-			t.Fatalf("install %s: %v", slug, err)
+			tb.Fatalf("install %s: %v", slug, err)
 		}
-		if err := p.Registry.CreateSession(t.Context(), s); err != nil {
-			t.Fatalf("create the session of %s: %v", slug, err)
+		if err := p.Registry.CreateSession(tb.Context(), s); err != nil {
+			tb.Fatalf("create the session of %s: %v", slug, err)
 		}
 		l.sessions[slug] = s
 	}
-	Transit(t, p, l.ID, ledger.Transition{State: made.State})
+	Transit(tb, p, l.ID, ledger.Transition{State: made.State})
 	return l
 }
 
 // Transit puts a transition into a lock's log. A zero state leaves the lock as
 // it is, and its time is now.
-func Transit(t testing.TB, p *platform.Platform, id invocation.LockID, next ledger.Transition) ledger.Entry {
-	t.Helper()
-	entry, err := p.Ledger.Change(t.Context(), ledger.Change{Lock: id, Decide: func(s ledger.Snapshot) (ledger.Transition, error) {
+func Transit(tb testing.TB, p *platform.Platform, id invocation.LockID, next ledger.Transition) ledger.Entry {
+	tb.Helper()
+	entry, err := p.Ledger.Change(tb.Context(), ledger.Change{Lock: id, Decide: func(s ledger.Snapshot) (ledger.Transition, error) {
 		if next.State.ID == "" {
 			next.State = s.State
 		}
@@ -138,30 +138,30 @@ func Transit(t testing.TB, p *platform.Platform, id invocation.LockID, next ledg
 		return next, nil
 	}})
 	if err != nil {
-		t.Fatalf("change the lock: %v", err)
+		tb.Fatalf("change the lock: %v", err)
 	}
 	return entry
 }
 
 // Finish ends a lock.
-func Finish(t testing.TB, p *platform.Platform, id invocation.LockID) {
-	t.Helper()
-	s, err := p.Ledger.Lock(t.Context(), id)
+func Finish(tb testing.TB, p *platform.Platform, id invocation.LockID) {
+	tb.Helper()
+	s, err := p.Ledger.Lock(tb.Context(), id)
 	if err != nil {
-		t.Fatalf("read the lock: %v", err)
+		tb.Fatalf("read the lock: %v", err)
 	}
 	c, err := lock.Finish(s.State, p.Ledger.Now())
 	if err != nil {
-		t.Fatalf("finish the lock: %v", err)
+		tb.Fatalf("finish the lock: %v", err)
 	}
-	Transit(t, p, id, ledger.Transition{State: c.State})
+	Transit(tb, p, id, ledger.Transition{State: c.State})
 }
 
 // Event puts an event into a lock's log: from an extension, at a place in a
 // chain; the zero chain makes it a root.
-func Event(t testing.TB, p *platform.Platform, id invocation.LockID, from invocation.Slug, chain invocation.Chain) invocation.Event {
-	t.Helper()
-	entry := Transit(t, p, id, ledger.Transition{
+func Event(tb testing.TB, p *platform.Platform, id invocation.LockID, from invocation.Slug, chain invocation.Chain) invocation.Event {
+	tb.Helper()
+	entry := Transit(tb, p, id, ledger.Transition{
 		Events: []invocation.Emission{{Type: invocation.CapabilityID(from + ".happened"), Payload: json.RawMessage("{}")}},
 		Source: invocation.Source{Extension: from, Actor: invocation.ActorExtension},
 		Chain:  chain,
@@ -170,11 +170,11 @@ func Event(t testing.TB, p *platform.Platform, id invocation.LockID, from invoca
 }
 
 // Events returns all events of a lock in the order of its log.
-func Events(t testing.TB, p *platform.Platform, id invocation.LockID) []invocation.Event {
-	t.Helper()
-	page, err := p.Ledger.Events(t.Context(), ledger.EventQuery{Lock: id, Limit: 1000})
+func Events(tb testing.TB, p *platform.Platform, id invocation.LockID) []invocation.Event {
+	tb.Helper()
+	page, err := p.Ledger.Events(tb.Context(), ledger.EventQuery{Lock: id, Limit: 1000})
 	if err != nil {
-		t.Fatalf("read the events: %v", err)
+		tb.Fatalf("read the events: %v", err)
 	}
 	return page.Events
 }

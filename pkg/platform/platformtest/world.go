@@ -25,10 +25,10 @@ type World struct {
 // socket is started for it. Figures left zero are the system's, but for one
 // partition instead of four; webhooks may reach this machine. The providers may
 // be nil.
-func New(t testing.TB, cfg platform.Config, tel *telemetry.Providers) *World {
-	t.Helper()
+func New(tb testing.TB, cfg platform.Config, tel *telemetry.Providers) *World {
+	tb.Helper()
 	if cfg.Broker.URL == "" && cfg.Broker.Server == nil {
-		cfg.Broker.Server = brokertest.StartServer(t)
+		cfg.Broker.Server = brokertest.StartServer(tb)
 	}
 	if cfg.Ledger.Partitions == 0 {
 		cfg.Ledger.Partitions = 1
@@ -38,11 +38,11 @@ func New(t testing.TB, cfg platform.Config, tel *telemetry.Providers) *World {
 	}
 	conn, err := broker.Connect(cfg.Broker, slog.New(slog.DiscardHandler))
 	if err != nil {
-		t.Fatalf("connect: %v", err)
+		tb.Fatalf("connect: %v", err)
 	}
 	defer conn.Close()
-	if err := platform.Setup(t.Context(), conn, cfg.Ledger); err != nil {
-		t.Fatalf("set the topology up: %v", err)
+	if err := platform.Setup(tb.Context(), conn, cfg.Ledger); err != nil {
+		tb.Fatalf("set the topology up: %v", err)
 	}
 	return &World{cfg: cfg, tel: tel}
 }
@@ -56,40 +56,40 @@ func (w *World) With(change func(*platform.Config)) *World {
 }
 
 // Open opens a replica, which lives until the test ends.
-func (w *World) Open(t testing.TB) *platform.Platform {
-	t.Helper()
-	p := w.open(t)
-	Run(t, p.Parts()...)
+func (w *World) Open(tb testing.TB) *platform.Platform {
+	tb.Helper()
+	p := w.open(tb)
+	Run(tb, p.Parts()...)
 	return p
 }
 
 // OpenIdle is Open without what a replica does by itself: its caches are not
 // used and its clock is not measured again. Days of virtual time cost little
 // with it.
-func (w *World) OpenIdle(t testing.TB) *platform.Platform {
-	t.Helper()
-	p := w.open(t)
-	t.Cleanup(func() {
+func (w *World) OpenIdle(tb testing.TB) *platform.Platform {
+	tb.Helper()
+	p := w.open(tb)
+	tb.Cleanup(func() {
 		p.Conn.Close()
 		p.Egress.Close()
 	})
 	return p
 }
 
-func (w *World) open(t testing.TB) *platform.Platform {
-	t.Helper()
-	p, err := platform.Open(t.Context(), w.cfg, w.tel, slog.New(slog.DiscardHandler))
+func (w *World) open(tb testing.TB) *platform.Platform {
+	tb.Helper()
+	p, err := platform.Open(tb.Context(), w.cfg, w.tel, slog.New(slog.DiscardHandler))
 	if err != nil {
-		t.Fatalf("open a replica: %v", err)
+		tb.Fatalf("open a replica: %v", err)
 	}
 	return p
 }
 
 // Run runs parts until the test ends, or until the returned function is called,
 // which waits for them and returns what they failed with.
-func Run(t testing.TB, parts ...service.Part) (stop func() error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+func Run(tb testing.TB, parts ...service.Part) (stop func() error) {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	var (
 		wg  sync.WaitGroup
 		err error
@@ -100,9 +100,9 @@ func Run(t testing.TB, parts ...service.Part) (stop func() error) {
 		wg.Wait()
 		return err
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := stop(); err != nil {
-			t.Errorf("stop the parts: %v", err)
+			tb.Errorf("stop the parts: %v", err)
 		}
 	})
 	return stop

@@ -15,9 +15,9 @@ import (
 const (
 	ackWait     = 2 * time.Second
 	callTimeout = 2 * time.Second
-	// claimTime is how long a claim is respected: a call and its settlement.
+	// ClaimTime is how long a claim is respected: a call and its settlement.
 	claimTime = callTimeout + 5*time.Second
-	// settleLimit is how long a call may take to settle whatever dies.
+	// SettleLimit is how long a call may take to settle whatever dies.
 	settleLimit = ackWait + claimTime + 5*time.Second
 )
 

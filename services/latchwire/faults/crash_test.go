@@ -42,6 +42,7 @@ func statusAfter(place string, builtIn bool) string {
 }
 
 func crashAt(t *testing.T, place string, builtIn bool) {
+	t.Helper()
 	inEdge := place == crashpoint.AfterRecord
 	n := size{edges: 1}
 	if inEdge {

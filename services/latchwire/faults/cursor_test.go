@@ -17,7 +17,7 @@ import (
 // each, and see every event once and in order (contract section 8).
 func TestEventsByCursorWhileWritersEmit(t *testing.T) {
 	t.Parallel()
-	const writers, each, readers = 50, 12, 4
+	const writers, each, readers = 50, 8, 4
 	c := newCluster(t, size{edges: 2})
 	author := c.NewPartner(t, e2etest.Offers{Events: []string{"said"}}, nil)
 	lock := c.NewLock(t, author)
@@ -82,6 +82,7 @@ type reader struct{ edge, want int }
 
 // follow pages by the cursor alone, alternating between the edges.
 func follow(t *testing.T, c *cluster, by *e2etest.Partner, lock string, r reader) (seen []e2etest.Event) {
+	t.Helper()
 	pace := time.NewTicker(10 * time.Millisecond)
 	defer pace.Stop()
 	for after := uint64(0); len(seen) < r.want && t.Context().Err() == nil && !t.Failed(); r.edge++ {

@@ -52,6 +52,7 @@ func (l *load) end() []call {
 
 // client makes one call after the other until ctx is done.
 func (l *load) client(ctx context.Context, t *testing.T, number int) {
+	t.Helper()
 	pace := time.NewTicker(20 * time.Millisecond)
 	defer pace.Stop()
 	for n := 0; ctx.Err() == nil; n++ {
@@ -121,10 +122,10 @@ func (l *load) note(wrong string) {
 	l.wrong = append(l.wrong, wrong)
 }
 
-// more waits until this many more calls were accepted.
-func (l *load) more(t *testing.T, n int) {
+// more waits until several more calls were accepted.
+func (l *load) more(t *testing.T) {
 	t.Helper()
-	n += l.count()
+	n := several + l.count()
 	e2etest.Eventually(t, "calls are accepted", func() bool { return l.count() >= n })
 }
 

@@ -23,7 +23,7 @@ func TestNATSAway(t *testing.T) {
 	c := newCluster(t, size{edges: 2, dispatchers: 1, workers: 1})
 	w := newWorld(t, c, 4)
 	l := w.begin(t, true)
-	l.more(t, several)
+	l.more(t)
 
 	c.nats.end(t, syscall.SIGKILL)
 	gone := time.Now()
@@ -50,7 +50,7 @@ func TestNATSAway(t *testing.T) {
 		waitReadiness(t, p, http.StatusOK)
 	}
 	w.outage = time.Since(gone)
-	l.more(t, several)
+	l.more(t)
 	refused = refused[:min(len(refused), 20)]
 	for n := range refused { // these keys are new ones still
 		made := &refused[n]

@@ -20,9 +20,9 @@ func TestSIGTERMUnderLoadLosesNothing(t *testing.T) {
 	w := newWorld(t, c, 4)
 	l := w.begin(t, false)
 	for _, p := range c.services() {
-		l.more(t, several)
+		l.more(t)
 		p.end(t, syscall.SIGTERM)
-		l.more(t, several)
+		l.more(t)
 		p.start(t)
 		p.waitReady(t)
 	}
@@ -39,9 +39,9 @@ func TestSIGKILLOfAnyProcess(t *testing.T) {
 	w := newWorld(t, c, 4)
 	l := w.begin(t, false)
 	for _, p := range c.services() {
-		l.more(t, several)
+		l.more(t)
 		p.end(t, syscall.SIGKILL)
-		l.more(t, several)
+		l.more(t)
 		p.start(t)
 		p.waitReady(t)
 	}

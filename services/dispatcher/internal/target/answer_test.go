@@ -20,15 +20,15 @@ const testManifest = `{
  "events":[{"id":"t.done","payloadSchema":{"type":"object"}},
   {"id":"t.counted","payloadSchema":{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}}]}`
 
-func compiled(t testing.TB, slug invocation.Slug, document string) *manifest.Compiled {
-	t.Helper()
+func compiled(tb testing.TB, slug invocation.Slug, document string) *manifest.Compiled {
+	tb.Helper()
 	doc, err := manifest.Parse(slug, []byte(document), nil)
 	if err != nil {
-		t.Fatalf("parse: %+v", invocation.AsError(err).Problems)
+		tb.Fatalf("parse: %+v", invocation.AsError(err).Problems)
 	}
 	c, err := manifest.Compile(doc)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }
@@ -267,6 +267,8 @@ func FuzzRead(f *testing.F) {
 			if o.Failure.Code != invocation.InvalidResponse || status < 200 || status > 299 {
 				t.Errorf("got %+v", o)
 			}
+		case invocation.Pending:
+			t.Errorf("got %+v", o)
 		default:
 			t.Errorf("got %+v", o)
 		}

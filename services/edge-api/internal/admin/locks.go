@@ -80,7 +80,7 @@ func (a *API) getLock(w http.ResponseWriter, r *http.Request) error {
 // names nothing.
 func (a *API) lock(r *http.Request) (ledger.Snapshot, error) {
 	id := invocation.LockID(r.PathValue("lockId"))
-	if !invocation.ValidID(string(id)) || id.Partition() >= a.ledger.Partitions() {
+	if !invocation.ValidID(string(id)) {
 		return ledger.Snapshot{}, invocation.Refuse(invocation.ResourceNotFound)
 	}
 	return a.ledger.Lock(r.Context(), id)

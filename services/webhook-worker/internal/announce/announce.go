@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// firstWait and mostWait are how long a stored revision is given to come
+	// FirstWait and mostWait are how long a stored revision is given to come
 	// into force before it is looked at again.
 	firstWait = time.Second
 	mostWait  = 15 * time.Second
