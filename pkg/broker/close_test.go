@@ -42,8 +42,8 @@ func TestCloseHandsBackWhatItBuffered(t *testing.T) {
 		t.Errorf("stop: %v", err)
 	}
 	settled(t, c)
-	if seen.names() != 250 || seen.other(1) != "" {
-		t.Errorf("got %d handled by the second, %s; want 250, each once", seen.names(), seen.other(1))
+	if seen.names() != 250 || seen.other() != "" {
+		t.Errorf("got %d handled by the second, %s; want 250, each once", seen.names(), seen.other())
 	}
 }
 
@@ -74,8 +74,8 @@ func TestNoMessageIsLostOverClose(t *testing.T) {
 	<-published
 	startWorker(t, c, workerConfig{}, handle)
 	settled(t, c)
-	if seen.names() != n || seen.other(1) != "" {
-		t.Errorf("got %d handled, %s; want %d, each once", seen.names(), seen.other(1), n)
+	if seen.names() != n || seen.other() != "" {
+		t.Errorf("got %d handled, %s; want %d, each once", seen.names(), seen.other(), n)
 	}
 }
 

@@ -115,11 +115,10 @@ type tally struct {
 
 func newTally() *tally { return &tally{seen: make(map[string]int)} }
 
-func (c *tally) add(name string) int {
+func (c *tally) add(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen[name]++
-	return c.seen[name]
 }
 
 func (c *tally) of(name string) int {
@@ -134,12 +133,12 @@ func (c *tally) names() int {
 	return len(c.seen)
 }
 
-// each reports the first name whose count is not n, or "".
-func (c *tally) other(n int) string {
+// other reports the first name that was not seen exactly once, or "".
+func (c *tally) other() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, count := range c.seen {
-		if count != n {
+		if count != 1 {
 			return fmt.Sprintf("%s was seen %d times", name, count)
 		}
 	}

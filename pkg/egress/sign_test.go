@@ -161,7 +161,7 @@ func TestSecretsDoNotPrint(t *testing.T) {
 	out.WriteString(secret.String() + login.String())
 	for _, canary := range []string{
 		"CANARY", secret.Reveal()[6:20], base64.StdEncoding.EncodeToString([]byte("CANARY-user"))[:12],
-		fmt.Sprintf("%x", "CANARY"), fmt.Sprintf("%X", "CANARY"), strings.Trim(fmt.Sprint([]byte("CANARY")), "[]"), "0x43, 0x41",
+		fmt.Sprintf("%x", "CANARY"), fmt.Sprintf("%X", "CANARY"), "67 65 78 65 82 89", "0x43, 0x41",
 	} {
 		if strings.Contains(out.String(), canary) {
 			t.Errorf("SEC-117: got %q in:\n%s", canary, out.String())

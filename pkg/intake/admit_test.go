@@ -76,7 +76,7 @@ func TestOrderOfAdmission(t *testing.T) {
 					}
 				}
 				_, err := s.in.Invoke(t.Context(), c)
-				refusal(t, err, first.code)
+				_ = refusal(t, err, first.code)
 				if c.Key != "used" && c.Key != "" {
 					s.mustNotStand(t, c)
 				}
@@ -92,7 +92,7 @@ func (s *stand) fill(tb testing.TB, l platformtest.Lock) {
 	charge := ledger.Charge{Bucket: invocation.BucketExtension, Key: string(session.Slug) + "-" + string(session.Lock)}
 	for range 2000 {
 		if err := s.p.Ledger.Charge(tb.Context(), charge); err != nil {
-			refusal(tb, err, invocation.RateLimited)
+			_ = refusal(tb, err, invocation.RateLimited)
 			return
 		}
 	}

@@ -154,7 +154,7 @@ func TestDeletedSessionsAreUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := s.in.Caller(t.Context(), header, l.Session("caller").ID)
-	refusal(t, err, invocation.SessionNotFound)
+	_ = refusal(t, err, invocation.SessionNotFound)
 }
 
 // A main page token opens one session for one viewer (contract section 2).
@@ -187,7 +187,7 @@ func TestMainPageTokens(t *testing.T) {
 			t.Parallel()
 			v, err := s.in.MainPage(t.Context(), tc.secret, tc.session)
 			if tc.code != "" {
-				refusal(t, err, tc.code)
+				_ = refusal(t, err, tc.code)
 				return
 			}
 			if err != nil || v.As != tc.as || v.Session.ID != tc.session || v.Session.Lock != l.ID {

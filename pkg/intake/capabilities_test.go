@@ -147,7 +147,7 @@ func TestAdmissionFollowsTheManifest(t *testing.T) {
 	c := s.echo(t, l, "peek")
 	c.Command = "probe.peek"
 	_, err = s.in.Invoke(t.Context(), c)
-	refusal(t, err, invocation.UnknownCapability)
+	_ = refusal(t, err, invocation.UnknownCapability)
 	c.Command = "probe.glance"
 	if a := s.invoke(t, c); a.Invocation.Revision != 2 {
 		t.Errorf("got revision %d, want 2", a.Invocation.Revision)

@@ -92,7 +92,7 @@ func TestNamedCauses(t *testing.T) {
 			c.Causation = tc.cause
 			a, err := s.in.Invoke(t.Context(), c)
 			if tc.code != "" {
-				refusal(t, err, tc.code)
+				_ = refusal(t, err, tc.code)
 				s.mustNotStand(t, c)
 				return
 			}
@@ -126,10 +126,10 @@ func TestARepeatNeedsNoValidCause(t *testing.T) {
 			}
 			c.Input = []byte(`{"other":1}`)
 			_, err = s.in.Invoke(t.Context(), c)
-			refusal(t, err, invocation.IdempotencyConflict)
+			_ = refusal(t, err, invocation.IdempotencyConflict)
 			c.Key += " of another call"
 			_, err = s.in.Invoke(t.Context(), c)
-			refusal(t, err, map[bool]invocation.Code{true: invocation.DepthExceeded, false: invocation.InvalidCausation}[cause == deep.ID])
+			_ = refusal(t, err, map[bool]invocation.Code{true: invocation.DepthExceeded, false: invocation.InvalidCausation}[cause == deep.ID])
 			s.mustNotStand(t, c)
 		})
 	}
@@ -154,7 +154,7 @@ func TestInferredCauses(t *testing.T) { //nolint:paralleltest // in a bubble, al
 		depth int
 		after time.Duration // since the delivery before
 	}
-	for name, tc := range map[string]struct {
+	for name, tc := range map[string]struct { //nolint:paralleltest // in a bubble, alone
 		deliveries []delivery
 		elsewhere  bool
 		after      time.Duration
@@ -178,6 +178,7 @@ func TestInferredCauses(t *testing.T) { //nolint:paralleltest // in a bubble, al
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *stand) {
+				t.Helper()
 				l := s.lock(t)
 				on := l
 				if tc.elsewhere {
@@ -198,7 +199,7 @@ func TestInferredCauses(t *testing.T) { //nolint:paralleltest // in a bubble, al
 				c := s.echo(t, on, "k")
 				a, err := s.in.Invoke(t.Context(), c)
 				if tc.code != "" {
-					refusal(t, err, tc.code)
+					_ = refusal(t, err, tc.code)
 					s.mustNotStand(t, c)
 					return
 				}
@@ -250,6 +251,7 @@ func inDays(t *testing.T, test func(t *testing.T, at func(func(*stand, platformt
 // A delivered event may be named for seven days (SEC-81).
 func TestADeliveredEventMayBeNamedForSevenDays(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	inDays(t, func(t *testing.T, at func(func(*stand, platformtest.Lock))) {
+		t.Helper()
 		var e invocation.Event
 		at(func(s *stand, l platformtest.Lock) {
 			e = platformtest.Event(t, s.p, l.ID, "other", invocation.Chain{})
@@ -270,7 +272,7 @@ func TestADeliveredEventMayBeNamedForSevenDays(t *testing.T) { //nolint:parallel
 		pass(time.Minute)
 		at(func(s *stand, l platformtest.Lock) {
 			_, err := name(s, l, "too late")
-			refusal(t, err, invocation.InvalidCausation)
+			_ = refusal(t, err, invocation.InvalidCausation)
 		})
 	})
 }
@@ -278,6 +280,7 @@ func TestADeliveredEventMayBeNamedForSevenDays(t *testing.T) { //nolint:parallel
 // A key holds for 30 days with its invocation (SEC-79).
 func TestAKeyHoldsForThirtyDays(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	inDays(t, func(t *testing.T, at func(func(*stand, platformtest.Lock))) {
+		t.Helper()
 		at(func(s *stand, l platformtest.Lock) {
 			a := s.invoke(t, s.echo(t, l, "k"))
 			s.settle(t, l.ID, a.Invocation.ID, invocation.Completes([]byte(`{"first":true}`)))
@@ -300,6 +303,7 @@ func TestAKeyHoldsForThirtyDays(t *testing.T) { //nolint:paralleltest // in a bu
 // A request that nobody takes has failed, whoever asks (design section 4).
 func TestACallThatNobodyTakesHasFailed(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	inDays(t, func(t *testing.T, at func(func(*stand, platformtest.Lock))) {
+		t.Helper()
 		at(func(s *stand, l platformtest.Lock) { s.invoke(t, s.echo(t, l, "k")) })
 		pass(15*time.Minute + 20*time.Second)
 		at(func(s *stand, l platformtest.Lock) {

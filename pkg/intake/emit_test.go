@@ -146,6 +146,7 @@ func TestEmit(t *testing.T) {
 // Without a named cause the last delivered event is the cause, as for calls.
 func TestEmitInfersItsCause(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	bubble(t, func(t *testing.T, s *stand) {
+		t.Helper()
 		l := s.lock(t)
 		cause := platformtest.Event(t, s.p, l.ID, "other", invocation.Chain{})
 		s.sent(t, "probe", cause)
@@ -218,6 +219,7 @@ func TestAnEmissionKeyHoldsForADay(t *testing.T) { //nolint:paralleltest // in a
 		return e.ID
 	}
 	inDays(t, func(t *testing.T, at func(func(*stand, platformtest.Lock))) {
+		t.Helper()
 		var first invocation.ID
 		at(func(s *stand, l platformtest.Lock) { first = emit(t, s, l) })
 		pass(24*time.Hour - time.Minute)

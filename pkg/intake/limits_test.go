@@ -130,7 +130,7 @@ func TestWhatCountsTowardsTheLimits(t *testing.T) {
 		c := s.echo(t, l, "k")
 		c.Command = "probe.nothing"
 		_, err := s.in.Invoke(t.Context(), c)
-		refusal(t, err, invocation.UnknownCapability)
+		_ = refusal(t, err, invocation.UnknownCapability)
 	}
 	for i := range 5 {
 		if a := s.invoke(t, s.echo(t, l, "k")); a.Replayed != (i > 0) {
@@ -138,5 +138,5 @@ func TestWhatCountsTowardsTheLimits(t *testing.T) {
 		}
 	}
 	_, err := s.in.Invoke(t.Context(), s.echo(t, l, "k"))
-	refusal(t, err, invocation.RateLimited)
+	_ = refusal(t, err, invocation.RateLimited)
 }

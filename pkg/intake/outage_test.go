@@ -36,9 +36,9 @@ func TestWithoutTheBrokerNothingIsAdmitted(t *testing.T) {
 		}
 	}
 	_, err := s.in.Emit(t.Context(), event)
-	refusal(t, err, invocation.ServiceUnavailable)
+	_ = refusal(t, err, invocation.ServiceUnavailable)
 	_, err = s.in.Invocation(t.Context(), caller, before.Invocation.ID)
-	refusal(t, err, invocation.ServiceUnavailable)
+	_ = refusal(t, err, invocation.ServiceUnavailable)
 
 	node.Start(t)
 	brokertest.Eventually(t, 30*time.Second, "NATS is back", func() bool { return s.p.Conn.Check(t.Context()) == nil })
@@ -69,10 +69,15 @@ func TestTheBrokerGoesAwayWhileACallIsRecorded(t *testing.T) {
 	}})
 	c := s.echo(t, l, "k")
 	_, err := in.Invoke(t.Context(), c)
-	refusal(t, err, invocation.ServiceUnavailable)
+	_ = refusal(t, err, invocation.ServiceUnavailable)
 	node.Start(t)
 	brokertest.Eventually(t, 30*time.Second, "NATS is back", func() bool { return s.p.Conn.Check(t.Context()) == nil })
-	if a := s.invoke(t, c); a.Replayed || a.Invocation.Status != invocation.Pending {
+	var a intake.Answer
+	brokertest.Eventually(t, 30*time.Second, "calls are admitted again", func() bool {
+		a, err = s.in.Invoke(t.Context(), c)
+		return err == nil
+	})
+	if a.Replayed || a.Invocation.Status != invocation.Pending {
 		t.Errorf("got %+v, want a first call", a)
 	}
 }

@@ -17,6 +17,7 @@ import (
 func TestOneOfSixteenClaims(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		inv := ledgertest.NewInvocation(one.Ledger, invocation.NewLockID(0), "key")
 		record(t, one.Ledger, inv)
 		deadline := one.Ledger.Now().Add(time.Minute)
@@ -60,6 +61,7 @@ func TestClaimWhoseAnswerWasLostIsMine(t *testing.T) {
 func TestTakeOverFencesTheFormerOwner(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		inv := ledgertest.NewInvocation(one.Ledger, invocation.NewLockID(0), "key")
 		record(t, one.Ledger, inv)
 		former, err := one.Ledger.Claim(t.Context(), inv, one.Ledger.Now(), 42)
@@ -96,6 +98,7 @@ func TestTakeOverFencesTheFormerOwner(t *testing.T) {
 func TestFirstSettlementWins(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		for name, unclaimed := range map[string]bool{"claimed": false, "unclaimed": true} {
 			inv := ledgertest.NewInvocation(one.Ledger, invocation.NewLockID(0), name)
 			record(t, one.Ledger, inv)

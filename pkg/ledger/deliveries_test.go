@@ -120,6 +120,7 @@ func TestParseDeliveryRefusesWhatDoesNotFit(t *testing.T) {
 func TestScheduleFires(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		on := invocation.NewLockID(0)
 		now := one.Ledger.Now()
 		due := map[string]time.Time{}

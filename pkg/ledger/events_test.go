@@ -41,6 +41,7 @@ func page(tb testing.TB, l *ledger.Ledger, q ledger.EventQuery) ledger.EventPage
 func TestPagingMissesNothingWhileOthersWrite(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		on := ledgertest.NewLock(t, one.Ledger).Lock
 		noise := ledgertest.NewLock(t, one.Ledger).Lock
 		const writers = 50
@@ -216,6 +217,7 @@ func TestEventsCarryWhatTheyCameFrom(t *testing.T) {
 func TestEventByIDNotFound(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, _ ledgertest.Env) {
+		t.Helper()
 		on, other := ledgertest.NewLock(t, one.Ledger).Lock, ledgertest.NewLock(t, one.Ledger).Lock
 		e := emit(t, one.Ledger, on, numbered(0, 2)...)
 		theirs := emit(t, one.Ledger, other, numbered(0, 1)...)

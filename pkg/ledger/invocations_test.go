@@ -21,6 +21,7 @@ import (
 func TestRecordCreatesOnce(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		on := invocation.NewLockID(0)
 		var mu sync.Mutex
 		created := map[bool]int{}
@@ -230,6 +231,7 @@ func TestInvocationAsItStands(t *testing.T) {
 func TestInvocationNotFound(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, _ ledgertest.Env) {
+		t.Helper()
 		on := invocation.NewLockID(0)
 		inv := ledgertest.NewInvocation(one.Ledger, on, "key")
 		record(t, one.Ledger, inv)
@@ -259,6 +261,7 @@ func TestInvocationNotFound(t *testing.T) {
 func TestSettlementIsReadAtOnce(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		on := invocation.NewLockID(0)
 		for i := range 100 {
 			inv := ledgertest.NewInvocation(one.Ledger, on, string(rune('a'+i)))

@@ -43,6 +43,7 @@ func count(t *testing.T, env ledgertest.Env, c ledger.Charge, window time.Durati
 func TestLimitIsExactOverReplicas(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		c := ledger.Charge{Bucket: invocation.BucketExtension, Key: "a-1"}
 		var admitted, refused atomic.Int64
 		var wg sync.WaitGroup

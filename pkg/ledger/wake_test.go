@@ -14,6 +14,7 @@ import (
 func TestWaitersAreWoken(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		inv := ledgertest.NewInvocation(one.Ledger, invocation.NewLockID(0), "key")
 		first, stopFirst := one.Ledger.Await(inv.ID)
 		second, stopSecond := one.Ledger.Await(inv.ID)
@@ -109,6 +110,7 @@ func TestForgedWakeUpsAreIgnored(t *testing.T) {
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		on := invocation.NewLockID(0)
 		id := invocation.EmissionID(on, "a", "key")
 		var mu sync.Mutex

@@ -73,7 +73,7 @@ func (p Program) Run(ctx context.Context, proc service.Process) error {
 	}
 	cfg.http.Log = log
 	cfg.http.OnListen = func(at net.Addr) {
-		log.LogAttrs(ctx, slog.LevelInfo, "listening", slog.String("addr", at.String()))
+		plat.Log.LogAttrs(ctx, slog.LevelInfo, "listening", slog.String("addr", at.String()))
 	}
 	all := append([]service.Part{{Name: "telemetry", Run: tel.Run}}, plat.Parts()...)
 	all = append(all, parts...)

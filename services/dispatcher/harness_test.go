@@ -17,7 +17,6 @@ import (
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
 	"github.com/latchwire/latchwire/pkg/platform"
 	"github.com/latchwire/latchwire/pkg/platform/platformtest"
-	"github.com/latchwire/latchwire/pkg/service"
 	"github.com/latchwire/latchwire/services/dispatcher"
 )
 
@@ -115,13 +114,13 @@ func started(tb testing.TB, p *platform.Platform, cfg dispatcher.Config) (stop f
 }
 
 // calling starts a dispatcher that calls a function in place of webhooks.
-func (s *stand) calling(tb testing.TB, call func(context.Context, invocation.Invocation) invocation.Outcome) (stop func() error) {
+func (s *stand) calling(tb testing.TB, call func(context.Context, invocation.Invocation) invocation.Outcome) {
 	tb.Helper()
 	part, err := dispatcher.NewCalling(s.Open(tb), dispatcher.Config{}, call)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return platformtest.Run(tb, []service.Part{part}...)
+	platformtest.Run(tb, part)
 }
 
 // check checks how an invocation has settled.

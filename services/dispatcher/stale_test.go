@@ -61,7 +61,7 @@ func newSlowLine(t *testing.T, to, text string, delay time.Duration) *slowLine {
 }
 
 func (s *slowLine) forth(server, worker net.Conn) {
-	defer server.Close() //nolint:errcheck // the other side is gone
+	defer server.Close() // the other side is gone
 	b := make([]byte, 64<<10)
 	for {
 		n, err := worker.Read(b)
@@ -78,7 +78,7 @@ func (s *slowLine) forth(server, worker net.Conn) {
 }
 
 func (s *slowLine) back(worker, server net.Conn) {
-	defer worker.Close() //nolint:errcheck // the other side is gone
+	defer worker.Close() // the other side is gone
 	b := make([]byte, 64<<10)
 	var waited bool
 	for {

@@ -43,6 +43,7 @@ func (s *stand) now(tb testing.TB, inv invocation.Invocation) invocation.Invocat
 // section 7).
 func TestRequestsExpire(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	bubble(t, func(t *testing.T, s *stand) {
+		t.Helper()
 		l := s.lock(t)
 		var calls atomic.Int64
 		fresh := func(command invocation.CapabilityID) invocation.Invocation {
@@ -94,6 +95,7 @@ func TestRequestsExpire(t *testing.T) { //nolint:paralleltest // in a bubble, al
 // worker lives (SEC-113, S-23).
 func TestPoisonIsBuried(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	bubble(t, func(t *testing.T, s *stand) {
+		t.Helper()
 		l := s.lock(t)
 		template := s.record(t, s.call(t, l, "probe.echo", "template"))
 		stored, err := s.p.Conn.JS.Stream(t.Context(), ledger.InvocationStream(0))
@@ -144,6 +146,7 @@ func TestPoisonIsBuried(t *testing.T) { //nolint:paralleltest // in a bubble, al
 // A call whose handler panics leaves nobody pending and nobody else waiting.
 func TestAPanicIsSurvived(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	bubble(t, func(t *testing.T, s *stand) {
+		t.Helper()
 		l := s.lock(t)
 		var calls atomic.Int64
 		s.calling(t, func(_ context.Context, inv invocation.Invocation) invocation.Outcome {
@@ -174,6 +177,7 @@ func TestAPanicIsSurvived(t *testing.T) { //nolint:paralleltest // in a bubble, 
 // what an answer caused is recorded when it is over.
 func TestAnOutageBuriesNothing(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	bubble(t, func(t *testing.T, s *stand) {
+		t.Helper()
 		l := s.lock(t)
 		var calls atomic.Int64
 		s.calling(t, func(context.Context, invocation.Invocation) invocation.Outcome {
@@ -210,6 +214,7 @@ func TestAnOutageBuriesNothing(t *testing.T) { //nolint:paralleltest // in a bub
 // caller learns of it (S-23).
 func TestARequestThatFailsEachTimeIsGivenUp(t *testing.T) { //nolint:paralleltest // in a bubble, alone
 	bubble(t, func(t *testing.T, s *stand) {
+		t.Helper()
 		l := s.lock(t)
 		inv := s.record(t, s.call(t, l, "lock.freeze", "k"))
 		log, err := s.p.Conn.JS.Stream(t.Context(), ledger.LockStream(0))

@@ -206,7 +206,10 @@ func everything[T any](t *testing.T, path string, get func(T) string) []string {
 	t.Helper()
 	var all []string
 	next := ""
-	for {
+	for pages := 0; ; pages++ {
+		if pages > 1000 {
+			t.Fatalf("got no end after %d items", len(all))
+		}
 		var list struct {
 			Items []T
 			Next  *string

@@ -104,7 +104,9 @@ func newStack(dir string, cfg platform.Config, edge edgeapi.Config) (*stack, err
 	s.stop = func() {
 		s.server.Close()
 		cancel()
-		<-ended // of a stack that was broken on purpose
+		if err := <-ended; err != nil {
+			log.InfoContext(ctx, "the stack ended", slog.Any("error", err)) // some are broken on purpose
+		}
 		_ = s.platform.Telemetry.Shutdown(context.Background())
 		ns.Shutdown()
 	}
@@ -293,7 +295,7 @@ func (c client) do(method, path string, body any) answer {
 
 // noRedirects shows a redirect as the answer that it is.
 func noRedirects() *http.Client {
-	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // want fails the test unless the answer has this status.

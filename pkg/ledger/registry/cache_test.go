@@ -71,6 +71,7 @@ func TestWithoutRunEveryReadAsksTheLeader(t *testing.T) {
 func TestRevocationIsSeenEverywhere(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		tok, secret := issue(t, one.Registry)
 		warm(t, other, other.Registry, secret)
 		warm(t, one, one.Registry, secret)

@@ -30,6 +30,7 @@ func TestOpenNeedsItsBuckets(t *testing.T) {
 func TestExtensions(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		r := one.Registry
 		now := time.Now().UTC()
 		want := registry.Extension{
@@ -110,6 +111,7 @@ func TestLiveSecrets(t *testing.T) {
 func TestConcurrentUpdatesLoseNothing(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		if err := one.Registry.CreateExtension(t.Context(), registry.Extension{Slug: "a"}); err != nil {
 			t.Fatal(err)
 		}
@@ -176,6 +178,7 @@ func TestManifestsFollowAnUpdate(t *testing.T) {
 func TestRevisionOnlyGrows(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		if err := one.Registry.CreateExtension(t.Context(), registry.Extension{Slug: "a"}); err != nil {
 			t.Fatal(err)
 		}
@@ -245,6 +248,7 @@ func TestRevisionOnlyGrows(t *testing.T) {
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		now := time.Now().UTC()
 		on := invocation.NewLockID(0)
 		a := registry.Session{ID: "ses_a", Lock: on, Slug: "a", InstalledAt: now.Add(time.Second)}

@@ -109,6 +109,7 @@ func TestTokenExpires(t *testing.T) {
 func TestExpiredTokenIsForgotten(t *testing.T) {
 	t.Parallel()
 	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+		t.Helper()
 		now := time.Now()
 		for name, ttl := range map[string]time.Duration{"in a second": time.Second, "expired when it is stored": -time.Hour} {
 			tok, secret := registry.NewToken(registry.Token{Kind: registry.MainToken, ExpiresAt: now.Add(ttl)}, now)

@@ -63,6 +63,7 @@ func (l *load) client(ctx context.Context, t *testing.T, number int) {
 
 // call makes one call, and gives up after a time in which any fault is over.
 func (l *load) call(t *testing.T, c call, edge int) {
+	t.Helper()
 	limit := time.NewTimer(settleLimit + 15*time.Second)
 	defer limit.Stop()
 	for ; ; edge++ {

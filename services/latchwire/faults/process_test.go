@@ -58,6 +58,7 @@ func (p *process) start(t *testing.T) {
 }
 
 func (p *process) cleanUp(t *testing.T) {
+	t.Helper()
 	if p.running() {
 		_ = p.cmd.Process.Kill()
 		<-p.done

@@ -199,6 +199,7 @@ func (w *world) allSettled(t *testing.T, calls []call) []e2etest.Invocation {
 
 // tryRead is read outside the test's own goroutine, once.
 func (w *world) tryRead(t *testing.T, c call) (inv e2etest.Invocation) {
+	t.Helper()
 	a, err := w.c.Try(t.Context(), e2etest.Request{
 		Token: w.caller.Token, Method: http.MethodGet, Path: w.caller.Path(c.lock, "/invocations/"+c.id),
 	})
