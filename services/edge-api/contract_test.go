@@ -3,6 +3,7 @@ package edgeapi_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -202,7 +204,7 @@ func TestBodiesAreTakenAndRefusedAsTheirSchemasSay(t *testing.T) {
 			t.Parallel()
 			to.client.t = t
 			slug := map[string]string{"manifest-request": publisher.slug, "emit-request": s.slug}[e.Schema]
-			body := string(e.JSON)
+			body := later(string(e.JSON))
 			if slug != "" {
 				body = own.ReplaceAllString(body, `"`+slug+".")
 			}
@@ -214,10 +216,20 @@ func TestBodiesAreTakenAndRefusedAsTheirSchemasSay(t *testing.T) {
 	}
 }
 
+// later moves the years of an example from the one it was written in to the
+// next, so that what lay ahead then lies ahead still.
+func later(body string) string {
+	const written = 2026
+	for year := written + 5; year >= written; year-- {
+		body = strings.ReplaceAll(body, fmt.Sprintf(`"%d-`, year), fmt.Sprintf(`"%d-`, year+time.Now().Year()-written+1))
+	}
+	return body
+}
+
 // bodyRefused reports whether an answer refuses what every schema would: not
 // what is wrong only here and now.
 func bodyRefused(a answer) bool {
-	for _, here := range []string{"invalid-causation", "must be after now", "public host"} {
+	for _, here := range []string{"invalid-causation", "public host"} {
 		if bytes.Contains(a.body, []byte(here)) {
 			return false
 		}

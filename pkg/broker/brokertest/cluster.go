@@ -87,16 +87,6 @@ func (c *Cluster) Connect(tb testing.TB) *broker.Conn {
 	return ConnectURL(tb, strings.Join(urls, ","))
 }
 
-// Leader returns the index of the server that leads a stream, or -1.
-func (c *Cluster) Leader(stream string) int {
-	for i, s := range c.servers {
-		if s != nil && s.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
-			return i
-		}
-	}
-	return -1
-}
-
 // ready reports whether the cluster has a leader that knows all servers.
 func (c *Cluster) ready() bool {
 	return slices.ContainsFunc(c.servers, func(s *server.Server) bool {
