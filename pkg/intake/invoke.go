@@ -65,8 +65,11 @@ func (in *Intake) refused(ctx context.Context, a *admission, refusal error) (Ans
 	switch invocation.CodeOf(refusal) { //nolint:exhaustive // only these come after the look-up
 	case invocation.InvalidCausation, invocation.DepthExceeded:
 		stored, err := in.ledger.Invocation(ctx, a.Caller.Session.Lock, a.id)
-		if err == nil {
+		switch {
+		case err == nil:
 			return in.replay(ctx, a, stored)
+		case invocation.CodeOf(err) != invocation.InvocationNotFound:
+			return Answer{}, err // whether it is a repeat nobody knows
 		}
 	}
 	return Answer{}, refusal

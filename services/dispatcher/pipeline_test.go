@@ -195,7 +195,7 @@ func TestAHangingTargetDelaysNobody(t *testing.T) {
 		<-release
 		answers(200, completedEmpty)(w, r)
 	})
-	t.Cleanup(open)
+	defer open()
 	good := newTarget(t, answers(200, completedEmpty))
 	cfg := platform.Config{}
 	cfg.Egress.Timeout = within
@@ -238,7 +238,7 @@ func TestDraining(t *testing.T) {
 		<-release
 		answers(200, completedEmpty)(w, r)
 	})
-	t.Cleanup(open)
+	defer open()
 	s := newStand(t, platform.Config{}, x.URL)
 	l := s.lock(t)
 	stop := s.dispatch(t, dispatcher.Config{Slots: 2, Line: 10})
@@ -277,7 +277,7 @@ func TestRedeliveredRequestsReachTheTargetOnce(t *testing.T) {
 		<-release
 		answers(200, `{"status":"completed","result":{},"events":[{"type":"probe.done","payload":{}}]}`)(w, r)
 	})
-	t.Cleanup(open)
+	defer open()
 	cfg := platform.Config{Ledger: ledger.Config{AckWait: time.Second}}
 	cfg.Egress.Timeout = within
 	s := newStand(t, cfg, x.URL)
@@ -319,7 +319,7 @@ func TestTheFirstSettlementStands(t *testing.T) {
 	t.Parallel()
 	called := make(chan struct{})
 	release, open := gate()
-	t.Cleanup(open)
+	defer open()
 	s := newStand(t, platform.Config{}, "https://probe.example/")
 	s.calling(t, func(context.Context, invocation.Invocation) invocation.Outcome {
 		close(called)

@@ -159,20 +159,22 @@ func TestRows(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, platform.Config{}, "https://probe.example/")
-	closed := newTarget(t, answers(200, completedEmpty))
+	closed, live := newTarget(t, answers(200, completedEmpty)), newTarget(t, answers(200, completedEmpty))
 	closed.Close()
 	calls, n := make(map[string]invocation.Invocation), 0
 	for name, change := range map[string]func(*registry.Extension){
-		"no URL any more":              func(e *registry.Extension) { e.WebhookURL = "" },
-		"disabled since":               func(e *registry.Extension) { e.Disabled = true },
-		"nobody listens":               func(e *registry.Extension) { e.WebhookURL = closed.URL },
-		"a private address":            func(e *registry.Extension) { e.WebhookURL = "https://10.0.0.7/" },
-		"the metadata service":         func(e *registry.Extension) { e.WebhookURL = "http://169.254.169.254/" },
-		"a malformed URL":              func(e *registry.Extension) { e.WebhookURL = "https://a b/" },
-		"a secret that is none":        func(e *registry.Extension) { e.Secrets = []registry.SigningSecret{{Secret: "nothing"}} },
-		"no TLS behind a secure URL":   func(e *registry.Extension) { e.WebhookURL = strings.Replace(closed.URL, "http:", "https:", 1) },
-		"a name that nobody resolves":  func(e *registry.Extension) { e.WebhookURL = "https://nothing.invalid/" },
-		"credentials with a line feed": func(e *registry.Extension) { e.WebhookURL = "https://user:pass@t.example/" },
+		"no URL any more":      func(e *registry.Extension) { e.WebhookURL = "" },
+		"disabled since":       func(e *registry.Extension) { e.WebhookURL, e.Disabled = live.URL, true },
+		"nobody listens":       func(e *registry.Extension) { e.WebhookURL = closed.URL },
+		"a private address":    func(e *registry.Extension) { e.WebhookURL = "https://10.0.0.7/" },
+		"the metadata service": func(e *registry.Extension) { e.WebhookURL = "http://169.254.169.254/" },
+		"a malformed URL":      func(e *registry.Extension) { e.WebhookURL = "https://a b/" },
+		"a secret that is none": func(e *registry.Extension) {
+			e.WebhookURL, e.Secrets = live.URL, []registry.SigningSecret{{Secret: "nothing"}}
+		},
+		"no TLS behind a secure URL":  func(e *registry.Extension) { e.WebhookURL = strings.Replace(live.URL, "http:", "https:", 1) },
+		"a name that nobody resolves": func(e *registry.Extension) { e.WebhookURL = "https://nothing.invalid/" },
+		"a password within the URL":   func(e *registry.Extension) { e.WebhookURL = "https://user:pass@t.example/" },
 	} {
 		n++
 		slug := invocation.Slug(fmt.Sprintf("gone-%d", n))
@@ -185,6 +187,9 @@ func TestUnreachable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			check(t, s.settled(t, inv), invocation.Failed, invocation.TargetUnreachable)
+			if n := live.total(); n != 0 {
+				t.Errorf("got %d requests at a target that was not to be called", n)
+			}
 		})
 	}
 }
