@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/latchwire/latchwire/pkg/invocation"
 )
 
 type retryError struct {
@@ -78,6 +80,21 @@ func isHandBack(err error) bool {
 func Backoff(try int, first, most time.Duration) time.Duration {
 	d := min(first<<min(max(try-1, 0), 20), most)
 	return d + rand.N(d/4+1)
+}
+
+// Backoff is [Backoff] by how often the message was delivered.
+func (d Delivery) Backoff(first, most time.Duration) time.Duration {
+	return Backoff(int(min(d.Attempt, 10)), first, most)
+}
+
+// WhileAway turns the error of a handler whose store was out of reach into a
+// hand-back after a time. That is no fault of the message: counted as one, an
+// outage would bury what has only to wait. Other errors stay as they are.
+func WhileAway(err error, after time.Duration) error {
+	if invocation.CodeOf(err) == invocation.ServiceUnavailable {
+		return Retry(err, after)
+	}
+	return err
 }
 
 // A panicError is what a handler's panic becomes.

@@ -61,10 +61,13 @@ func TestBuiltInsAreOffered(t *testing.T) {
 	}
 }
 
+// The platform's own slugs are no partner's (SEC-54).
 func TestReservedSlugs(t *testing.T) {
 	t.Parallel()
 	for slug, want := range map[invocation.Slug]bool{
-		"lock": true, "tasks": true, "chaster": true, "system": true, "my-ext": false, "locks": false, "": false,
+		"lock": true, "tasks": true, "penalty": true, "verification-picture": true, "temporary-opening": true, "pillory": true,
+		"dice": true, "link": true, "wheel-of-fortune": true, "chaster": true, "system": true,
+		"my-ext": false, "locks": false, "": false,
 	} {
 		if got := catalog.Reserved(slug); got != want {
 			t.Errorf("%q: got %t, want %t", slug, got, want)

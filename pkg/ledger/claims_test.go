@@ -16,7 +16,7 @@ import (
 
 func TestOneOfSixteenClaims(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		inv := ledgertest.NewInvocation(one.Ledger, invocation.NewLockID(0), "key")
 		record(t, one.Ledger, inv)
@@ -60,7 +60,7 @@ func TestClaimWhoseAnswerWasLostIsMine(t *testing.T) {
 
 func TestTakeOverFencesTheFormerOwner(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		inv := ledgertest.NewInvocation(one.Ledger, invocation.NewLockID(0), "key")
 		record(t, one.Ledger, inv)
@@ -97,7 +97,7 @@ func TestTakeOverFencesTheFormerOwner(t *testing.T) {
 // they say.
 func TestFirstSettlementWins(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		for name, unclaimed := range map[string]bool{"claimed": false, "unclaimed": true} {
 			inv := ledgertest.NewInvocation(one.Ledger, invocation.NewLockID(0), name)

@@ -119,7 +119,7 @@ func TestParseDeliveryRefusesWhatDoesNotFit(t *testing.T) {
 // A schedule fires with less than a second's precision and never early.
 func TestScheduleFires(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		on := invocation.NewLockID(0)
 		now := one.Ledger.Now()

@@ -40,7 +40,7 @@ func page(tb testing.TB, l *ledger.Ledger, q ledger.EventQuery) ledger.EventPage
 // A reader pages while fifty writers emit: it sees every event once, in order.
 func TestPagingMissesNothingWhileOthersWrite(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		on := ledgertest.NewLock(t, one.Ledger).Lock
 		noise := ledgertest.NewLock(t, one.Ledger).Lock
@@ -216,7 +216,7 @@ func TestEventsCarryWhatTheyCameFrom(t *testing.T) {
 
 func TestEventByIDNotFound(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, _ ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, _ ledgertest.Env) {
 		t.Helper()
 		on, other := ledgertest.NewLock(t, one.Ledger).Lock, ledgertest.NewLock(t, one.Ledger).Lock
 		e := emit(t, one.Ledger, on, numbered(0, 2)...)

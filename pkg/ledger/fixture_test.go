@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/latchwire/latchwire/pkg/broker"
-	"github.com/latchwire/latchwire/pkg/broker/brokertest"
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/ledger/ledgertest"
@@ -35,27 +34,6 @@ func still(tb testing.TB, c *broker.Conn, cfg ledger.Config) *ledger.Ledger {
 		tb.Fatalf("open the ledger: %v", err)
 	}
 	return l
-}
-
-// replicas runs a test on one server and, unless the tests are to be short, on
-// three that replicate; each time with two replicas of ours.
-func replicas(t *testing.T, test func(t *testing.T, one, other ledgertest.Env)) {
-	t.Helper()
-	t.Run("one server", func(t *testing.T) {
-		t.Parallel()
-		one, other := ledgertest.Two(t, small())
-		test(t, one, other)
-	})
-	t.Run("three servers", func(t *testing.T) {
-		t.Parallel()
-		if testing.Short() {
-			t.Skip("a cluster takes seconds to start")
-		}
-		c := brokertest.StartCluster(t, 3)
-		cfg := small()
-		cfg.Replicas = 3
-		test(t, ledgertest.On(t, c.Connect(t), cfg), ledgertest.On(t, c.Connect(t), cfg))
-	})
 }
 
 // record records an invocation and fails the test if it was there already.

@@ -211,8 +211,8 @@ func (l *Ledger) Standing(ctx context.Context, inv invocation.Invocation) (Stand
 	if err != nil || st == nil {
 		return Standing{}, err
 	}
-	var rec stateRecord
-	if err := decode(st.Data, &rec); err != nil {
+	rec, err := parseState(st)
+	if err != nil {
 		return Standing{}, err
 	}
 	s := Standing{Claim: Claim{Deadline: fromMillis(rec.Deadline), LockSeq: rec.LockSeq, seq: st.Sequence, token: rec.Token}}

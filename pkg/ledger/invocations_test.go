@@ -20,7 +20,7 @@ import (
 // the same invocation (SEC-76).
 func TestRecordCreatesOnce(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		on := invocation.NewLockID(0)
 		var mu sync.Mutex
@@ -230,7 +230,7 @@ func TestInvocationAsItStands(t *testing.T) {
 
 func TestInvocationNotFound(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, _ ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, _ ledgertest.Env) {
 		t.Helper()
 		on := invocation.NewLockID(0)
 		inv := ledgertest.NewInvocation(one.Ledger, on, "key")
@@ -260,7 +260,7 @@ func TestInvocationNotFound(t *testing.T) {
 // still has.
 func TestSettlementIsReadAtOnce(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		on := invocation.NewLockID(0)
 		for i := range 100 {

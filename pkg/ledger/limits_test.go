@@ -42,7 +42,7 @@ func count(t *testing.T, env ledgertest.Env, c ledger.Charge, window time.Durati
 // Over two replicas together exactly 600 of 700 calls are admitted (SEC-86).
 func TestLimitIsExactOverReplicas(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		c := ledger.Charge{Bucket: invocation.BucketExtension, Key: "a-1"}
 		var admitted, refused atomic.Int64

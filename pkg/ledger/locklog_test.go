@@ -38,7 +38,7 @@ func lockOf(t *testing.T, l *ledger.Ledger, id invocation.LockID) ledger.Snapsho
 
 func TestConcurrentChangesLoseNothing(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		on := ledgertest.NewLock(t, one.Ledger).Lock
 		var mu sync.Mutex
@@ -128,7 +128,7 @@ func TestDecideRefuses(t *testing.T) {
 
 func TestChangeIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		created := ledgertest.NewLock(t, one.Ledger)
 		on := created.Lock
@@ -214,7 +214,7 @@ func TestFindDoesNotTrustAReplicaThatLags(t *testing.T) {
 
 func TestUnknownLock(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, _ ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, _ ledgertest.Env) {
 		t.Helper()
 		for name, id := range map[string]invocation.LockID{"none made": invocation.NewLockID(0), "of no partition": invocation.NewLockID(99)} {
 			_, err := one.Ledger.Lock(t.Context(), id)

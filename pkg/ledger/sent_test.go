@@ -32,7 +32,7 @@ func markSent(tb testing.TB, l *ledger.Ledger, to invocation.Slug, events ...inv
 // extension and each lock has its own.
 func TestLastSentIsTheNewest(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		on, elsewhere := invocation.NewLockID(0), invocation.NewLockID(0)
 		last := func(l *ledger.Ledger, to invocation.Slug, on invocation.LockID) invocation.ID {

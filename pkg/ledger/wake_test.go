@@ -13,7 +13,7 @@ import (
 
 func TestWaitersAreWoken(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		inv := ledgertest.NewInvocation(one.Ledger, invocation.NewLockID(0), "key")
 		first, stopFirst := one.Ledger.Await(inv.ID)
@@ -109,7 +109,7 @@ func TestForgedWakeUpsAreIgnored(t *testing.T) {
 
 func TestReserve(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		on := invocation.NewLockID(0)
 		id := invocation.EmissionID(on, "a", "key")

@@ -137,18 +137,6 @@ func TestSubscriptionsSelectEvents(t *testing.T) {
 	}
 }
 
-func TestReservedSlugsBelongToThePlatform(t *testing.T) {
-	t.Parallel()
-	for _, slug := range []invocation.Slug{"lock", "tasks", "penalty", "verification-picture", "temporary-opening", "pillory", "dice", "link", "wheel-of-fortune", "chaster", "system"} {
-		if !manifest.ReservedSlug(slug) {
-			t.Errorf("SEC-54: %s is free, want it reserved", slug)
-		}
-	}
-	if manifest.ReservedSlug("my-ext") || manifest.ReservedSlug("locks") {
-		t.Error("got a partner's slug as reserved")
-	}
-}
-
 func TestCleanTextMakesThirdPartyTextFit(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

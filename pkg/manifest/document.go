@@ -122,5 +122,5 @@ func canonical(d *Document) ([]byte, error) {
 // Subscribes reports whether lock events of a type are delivered to the
 // extension (contract section 5).
 func (d *Document) Subscribes(event invocation.CapabilityID) bool {
-	return Matches(d.Subscriptions, event)
+	return invocation.MatchesAny(d.Subscriptions, event)
 }

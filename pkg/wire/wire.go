@@ -38,7 +38,7 @@ type Failure struct {
 func NewInvocation(inv invocation.Invocation) Invocation {
 	out := Invocation{
 		InvocationID: inv.ID, CommandID: inv.Command, Capability: inv.Capability, Status: inv.Status,
-		Result: inv.Result, CausationID: orNull(inv.Chain.Causation), CorrelationID: inv.Chain.Correlation,
+		Result: inv.Result, CausationID: OrNull(inv.Chain.Causation), CorrelationID: inv.Chain.Correlation,
 		Depth: inv.Chain.Depth, CausationInferred: inv.Chain.Inferred,
 		CreatedAt: invocation.FormatTime(inv.CreatedAt), SettledAt: TimeOrNull(inv.SettledAt),
 	}
@@ -75,10 +75,10 @@ func NewEvent(e invocation.Event) Event {
 	return Event{
 		EventID: e.ID, Seq: e.Seq, Type: e.Type, Payload: e.Payload,
 		Source: Source{
-			Extension: e.Source.Extension, PartnerExtensionID: orNull(e.Source.Partner),
-			InvocationID: orNull(e.Source.Invocation), Actor: e.Source.Actor,
+			Extension: e.Source.Extension, PartnerExtensionID: OrNull(e.Source.Partner),
+			InvocationID: OrNull(e.Source.Invocation), Actor: e.Source.Actor,
 		},
-		CausationID: orNull(e.Chain.Causation), CorrelationID: e.Chain.Correlation, Depth: e.Chain.Depth,
+		CausationID: OrNull(e.Chain.Causation), CorrelationID: e.Chain.Correlation, Depth: e.Chain.Depth,
 		CreatedAt: invocation.FormatTime(e.CreatedAt),
 	}
 }
@@ -111,8 +111,8 @@ func NewHistoryLine(h invocation.HistoryLine, at HistoryPlace) HistoryLine {
 		payload = json.RawMessage("{}")
 	}
 	return HistoryLine{
-		ID: at.ID, LockID: at.Lock, Type: h.Type, Actor: h.Actor, Extension: orNull(h.Extension),
-		InvocationID: orNull(at.Invocation), Payload: payload, CreatedAt: invocation.FormatTime(at.At),
+		ID: at.ID, LockID: at.Lock, Type: h.Type, Actor: h.Actor, Extension: OrNull(h.Extension),
+		InvocationID: OrNull(at.Invocation), Payload: payload, CreatedAt: invocation.FormatTime(at.At),
 	}
 }
 
@@ -160,7 +160,9 @@ func Encode(v any) ([]byte, error) {
 	return jsonv2.Marshal(v, jsonv2.Deterministic(true))
 }
 
-func orNull[T ~string](s T) *T {
+// OrNull returns a text as the contract writes it where it may be null: the
+// empty text as null.
+func OrNull[T ~string](s T) *T {
 	if s == "" {
 		return nil
 	}

@@ -97,11 +97,8 @@ func (v view) judge(err error) (string, slog.Level) {
 	return "", slog.LevelWarn
 }
 
-// patient hands a message back while the store is out of reach: that is no
-// fault of the message, however long it lasts.
+// patient hands a message back while the store is out of reach, for as long as
+// the store advises.
 func patient(err error) error {
-	if invocation.CodeOf(err) == invocation.ServiceUnavailable {
-		return broker.Retry(err, max(invocation.AsError(err).RetryAfter, time.Second))
-	}
-	return err
+	return broker.WhileAway(err, max(invocation.AsError(err).RetryAfter, time.Second))
 }

@@ -70,7 +70,7 @@ func TestWithoutRunEveryReadAsksTheLeader(t *testing.T) {
 // and by itself at once (SEC-70).
 func TestRevocationIsSeenEverywhere(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		tok, secret := issue(t, one.Registry)
 		warm(t, other, other.Registry, secret)

@@ -55,19 +55,30 @@ func (e Extension) Party(session invocation.SessionID) invocation.Party {
 
 // Extension returns an extension, or ExtensionNotFound.
 func (r *Registry) Extension(ctx context.Context, slug invocation.Slug) (Extension, error) {
+	return extension(ctx, slug, r.extensions.get)
+}
+
+// Newest returns an extension as the leader knows it, past every cache: what to
+// begin from again after a ResourceConflict. It returns ExtensionNotFound for a
+// slug nobody has.
+func (r *Registry) Newest(ctx context.Context, slug invocation.Slug) (Extension, error) {
+	return extension(ctx, slug, r.extensions.read)
+}
+
+// extension reads by one of the bucket's ways.
+func extension(ctx context.Context, slug invocation.Slug, read func(context.Context, string) (stored[Extension], bool, error)) (Extension, error) {
 	if !invocation.ValidSlug(string(slug)) {
 		return Extension{}, invocation.Refuse(invocation.ExtensionNotFound)
 	}
-	v, found, err := r.extensions.get(ctx, string(slug))
+	v, found, err := read(ctx, string(slug))
 	if err != nil {
 		return Extension{}, err
 	}
 	if !found {
 		return Extension{}, invocation.Refuse(invocation.ExtensionNotFound)
 	}
-	e := v.value
-	e.stored = v.revision
-	return e, nil
+	v.value.stored = v.revision
+	return v.value, nil
 }
 
 // Extensions returns all extensions by slug, for operators.
@@ -90,23 +101,17 @@ func (r *Registry) CreateExtension(ctx context.Context, e Extension) error {
 // with the newer value when somebody else got in first. It returns the value
 // stored, ExtensionNotFound, or change's own error.
 func (r *Registry) UpdateExtension(ctx context.Context, slug invocation.Slug, change func(*Extension) error) (Extension, error) {
-	if !invocation.ValidSlug(string(slug)) {
-		return Extension{}, invocation.Refuse(invocation.ExtensionNotFound)
-	}
 	for {
-		v, found, err := r.extensions.read(ctx, string(slug))
+		e, err := r.Newest(ctx, slug)
 		if err != nil {
 			return Extension{}, err
 		}
-		if !found {
-			return Extension{}, invocation.Refuse(invocation.ExtensionNotFound)
-		}
-		if err := change(&v.value); err != nil {
+		if err := change(&e); err != nil {
 			return Extension{}, err
 		}
-		v.value.stored, err = r.extensions.update(ctx, string(slug), v)
+		e.stored, err = r.extensions.update(ctx, string(slug), stored[Extension]{e, e.stored})
 		if err == nil {
-			return v.value, nil
+			return e, nil
 		}
 		if invocation.CodeOf(err) != invocation.ResourceConflict {
 			return Extension{}, err

@@ -24,27 +24,6 @@ const within = 30 * time.Second
 
 func small() ledger.Config { return ledger.Config{Partitions: 1} }
 
-// replicas runs a test on one server and, unless the tests are to be short, on
-// three that replicate; each time with two replicas of ours.
-func replicas(t *testing.T, test func(t *testing.T, one, other ledgertest.Env)) {
-	t.Helper()
-	t.Run("one server", func(t *testing.T) {
-		t.Parallel()
-		one, other := ledgertest.Two(t, small())
-		test(t, one, other)
-	})
-	t.Run("three servers", func(t *testing.T) {
-		t.Parallel()
-		if testing.Short() {
-			t.Skip("a cluster takes seconds to start")
-		}
-		c := brokertest.StartCluster(t, 3)
-		cfg := small()
-		cfg.Replicas = 3
-		test(t, ledgertest.On(t, c.Connect(t), cfg), ledgertest.On(t, c.Connect(t), cfg))
-	})
-}
-
 // open opens a registry and runs it until stop is called.
 func open(t *testing.T, c *broker.Conn) (r *registry.Registry, stop func()) {
 	t.Helper()

@@ -29,7 +29,7 @@ func TestOpenNeedsItsBuckets(t *testing.T) {
 
 func TestExtensions(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		r := one.Registry
 		now := time.Now().UTC()
@@ -110,7 +110,7 @@ func TestLiveSecrets(t *testing.T) {
 
 func TestConcurrentUpdatesLoseNothing(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		if err := one.Registry.CreateExtension(t.Context(), registry.Extension{Slug: "a"}); err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func TestManifestsFollowAnUpdate(t *testing.T) {
 // revision never changes, and every one in force is there (SEC-56).
 func TestRevisionOnlyGrows(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		if err := one.Registry.CreateExtension(t.Context(), registry.Extension{Slug: "a"}); err != nil {
 			t.Fatal(err)
@@ -247,7 +247,7 @@ func TestRevisionOnlyGrows(t *testing.T) {
 
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		now := time.Now().UTC()
 		on := invocation.NewLockID(0)

@@ -108,7 +108,7 @@ func TestTokenExpires(t *testing.T) {
 // The store forgets an expired token by itself, and the caches follow.
 func TestExpiredTokenIsForgotten(t *testing.T) {
 	t.Parallel()
-	replicas(t, func(t *testing.T, one, other ledgertest.Env) {
+	ledgertest.Replicas(t, func(t *testing.T, one, other ledgertest.Env) {
 		t.Helper()
 		now := time.Now()
 		for name, ttl := range map[string]time.Duration{"in a second": time.Second, "expired when it is stored": -time.Hour} {

@@ -64,7 +64,7 @@ func (d *Dispatcher) Handle(m *message.Message) error {
 		return err
 	}
 	if builtIn(req.Invocation) {
-		return again(d.run(m.Context(), req, d.applyBuiltIn), delivery)
+		return broker.WhileAway(d.run(m.Context(), req, d.applyBuiltIn), backoff(delivery))
 	}
 	leave, err := d.lanes.Enter(m.Context(), string(req.Invocation.Target.Slug))
 	switch {
@@ -74,21 +74,12 @@ func (d *Dispatcher) Handle(m *message.Message) error {
 		return broker.Retry(err, 0)
 	}
 	defer leave()
-	return again(d.run(m.Context(), req, d.callPartner), delivery)
+	return broker.WhileAway(d.run(m.Context(), req, d.callPartner), backoff(delivery))
 }
 
-// again hands a request back while the store is out of reach. That is no fault
-// of the request: counted as one, an outage would bury what has only to wait,
-// with the events it caused.
-func again(err error, delivery broker.Delivery) error {
-	if errors.Is(err, invocation.Refuse(invocation.ServiceUnavailable)) {
-		return broker.Retry(err, backoff(delivery))
-	}
-	return err
-}
-
+// backoff is how long a request waits that was handed back.
 func backoff(delivery broker.Delivery) time.Duration {
-	return broker.Backoff(int(min(delivery.Attempt, 10)), 2*time.Second, 30*time.Second)
+	return delivery.Backoff(2*time.Second, 30*time.Second)
 }
 
 func builtIn(inv invocation.Invocation) bool { return inv.Target.Partner == "" }

@@ -11,6 +11,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/egress"
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/platform"
 	"github.com/latchwire/latchwire/pkg/wire"
 )
 
@@ -102,38 +103,20 @@ type caller struct {
 	PartnerExtensionID invocation.ExtensionID `json:"partnerExtensionId"`
 }
 
-// request makes the POST: body, signatures and credentials. The idempotency
-// key is not part of it, least of all as a header (S-29).
+// request makes the POST. The idempotency key is not part of it, least of all as
+// a header (S-29).
 func request(ext registry.Extension, inv invocation.Invocation, now time.Time) (egress.Request, error) {
 	event := wire.CommandInvoked
 	if inv.Capability == invocation.Query {
 		event = wire.QueryInvoked
 	}
-	seen := wire.NewInvocation(inv)
-	body, err := wire.Encode(wire.NewWebhook(event, now, invoked{
+	return platform.Webhook{ID: string(inv.ID), Event: event, Data: invoked{
 		SessionID: inv.Target.Session, Extension: wire.Extension{Slug: inv.Target.Slug}, LockID: inv.Lock,
 		Invocation: call{
 			InvocationID: inv.ID, CommandID: inv.Command, Capability: inv.Capability, Revision: inv.Revision,
 			Input: inv.Input, Actor: inv.Actor, Caller: caller{inv.Caller.Slug, inv.Caller.Partner},
-			CausationID: seen.CausationID, CorrelationID: inv.Chain.Correlation, Depth: inv.Chain.Depth, CreatedAt: seen.CreatedAt,
+			CausationID: wire.OrNull(inv.Chain.Causation), CorrelationID: inv.Chain.Correlation, Depth: inv.Chain.Depth,
+			CreatedAt: invocation.FormatTime(inv.CreatedAt),
 		},
-	}))
-	if err != nil {
-		return egress.Request{}, err
-	}
-	live := ext.Live(now)
-	secrets := make([]egress.Secret, 0, len(live))
-	for _, l := range live {
-		secret, err := egress.ParseSecret(l.Secret)
-		if err != nil {
-			return egress.Request{}, err
-		}
-		secrets = append(secrets, secret)
-	}
-	header := egress.Sign(string(inv.ID), now, body, secrets...)
-	header.Set("X-Chaster-Event", event)
-	return egress.Request{
-		URL: ext.WebhookURL, Header: header, Body: body,
-		Credentials: egress.Credentials{User: ext.BasicUser, Password: ext.BasicSecret},
-	}, nil
+	}}.Request(ext, now)
 }

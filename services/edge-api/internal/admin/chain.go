@@ -97,7 +97,7 @@ func (a *API) eventNode(ctx context.Context, l ledger.Link) (node, error) {
 		return node{}, err
 	}
 	return node{
-		Kind: l.Kind, ID: string(e.ID), ParentID: orNull(string(e.Chain.Causation)), LockID: e.Lock, Depth: e.Chain.Depth,
+		Kind: l.Kind, ID: string(e.ID), ParentID: wire.OrNull(string(e.Chain.Causation)), LockID: e.Lock, Depth: e.Chain.Depth,
 		Name: string(e.Type), Extension: e.Source.Extension, Status: recorded, CreatedAt: invocation.FormatTime(e.CreatedAt),
 	}, nil
 }
@@ -108,12 +108,12 @@ func (a *API) invocationNode(ctx context.Context, l ledger.Link) (node, error) {
 		return node{}, err
 	}
 	n := node{
-		Kind: l.Kind, ID: string(inv.ID), ParentID: orNull(string(inv.Chain.Causation)), LockID: inv.Lock, Depth: inv.Chain.Depth,
+		Kind: l.Kind, ID: string(inv.ID), ParentID: wire.OrNull(string(inv.Chain.Causation)), LockID: inv.Lock, Depth: inv.Chain.Depth,
 		Name: string(inv.Command), Extension: inv.Target.Slug, Caller: &inv.Caller.Slug, Status: string(inv.Status),
 		Attempts: 1, CreatedAt: invocation.FormatTime(inv.CreatedAt), FinishedAt: wire.TimeOrNull(inv.SettledAt),
 	}
 	if inv.Error != nil {
-		n.ErrorCode = orNull(inv.Error.Code)
+		n.ErrorCode = wire.OrNull(inv.Error.Code)
 	}
 	switch {
 	case inv.Error != nil && inv.Error.Code == invocation.DispatchExpired:

@@ -46,10 +46,10 @@ func newDelivery(c ledger.Corpse, state string) deliveryAnswer {
 		CreatedAt: millis(d.FirstAt), LastAttemptAt: millis(c.DiedAt),
 	}
 	if d.Kind == wire.LockEventCreated {
-		out.CorrelationID = orNull(string(d.Event().Chain.Correlation))
+		out.CorrelationID = wire.OrNull(string(d.Event().Chain.Correlation))
 	}
 	if runes := []rune(c.Reason); len(runes) > 0 {
-		out.LastError = orNull(string(runes[:min(len(runes), maxLastError)]))
+		out.LastError = wire.OrNull(string(runes[:min(len(runes), maxLastError)]))
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
 	"github.com/latchwire/latchwire/pkg/manifest"
+	"github.com/latchwire/latchwire/pkg/wire"
 	"github.com/latchwire/latchwire/services/edge-api/internal/door"
 )
 
@@ -37,16 +38,9 @@ type extensionCreated struct {
 
 func newExtension(e registry.Extension) extensionAnswer {
 	return extensionAnswer{
-		ID: e.ID, Slug: e.Slug, DisplayName: e.DisplayName, WebhookURL: orNull(e.WebhookURL), BasicUser: orNull(e.BasicUser),
+		ID: e.ID, Slug: e.Slug, DisplayName: e.DisplayName, WebhookURL: wire.OrNull(e.WebhookURL), BasicUser: wire.OrNull(e.BasicUser),
 		Disabled: e.Disabled, CreatedAt: invocation.FormatTime(e.CreatedAt),
 	}
-}
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 func (a *API) listExtensions(w http.ResponseWriter, r *http.Request) error {

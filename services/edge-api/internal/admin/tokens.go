@@ -43,7 +43,7 @@ type adminTokenCreated struct {
 
 func newTokenAnswer(t registry.Token) tokenAnswer {
 	return tokenAnswer{
-		ID: t.ID, Prefix: t.Prefix, Label: orNull(t.Label),
+		ID: t.ID, Prefix: t.Prefix, Label: wire.OrNull(t.Label),
 		CreatedAt: invocation.FormatTime(t.CreatedAt), ExpiresAt: wire.TimeOrNull(t.ExpiresAt),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/lock"
 	"github.com/latchwire/latchwire/pkg/manifest"
+	"github.com/latchwire/latchwire/pkg/wire"
 	"github.com/latchwire/latchwire/services/edge-api/internal/door"
 )
 
@@ -108,7 +109,7 @@ type availability struct {
 func newEntry(o intake.Offer) entry {
 	doc := o.Manifest.Document()
 	e := entry{
-		Slug: o.Extension.Slug, DisplayName: o.Extension.DisplayName, PartnerExtensionID: partnerID(o.Extension.ID),
+		Slug: o.Extension.Slug, DisplayName: o.Extension.DisplayName, PartnerExtensionID: wire.OrNull(o.Extension.ID),
 		Revision: o.Extension.Revision, Events: doc.Events,
 	}
 	for _, c := range doc.Commands {
@@ -131,11 +132,4 @@ func availabilityOf(o intake.Offer, id invocation.CapabilityID) availability {
 		return availability{Reason: &r}
 	}
 	return availability{Available: true}
-}
-
-func partnerID(id invocation.ExtensionID) *invocation.ExtensionID {
-	if id == "" {
-		return nil
-	}
-	return &id
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
 	"github.com/latchwire/latchwire/pkg/lock"
 	"github.com/latchwire/latchwire/pkg/manifest"
+	"github.com/latchwire/latchwire/pkg/wire"
 	"github.com/latchwire/latchwire/services/edge-api/internal/door"
 )
 
@@ -26,7 +27,7 @@ type manifestAnswer struct {
 
 func newManifestAnswer(e registry.Extension, doc *manifest.Document) manifestAnswer {
 	return manifestAnswer{
-		Slug: e.Slug, DisplayName: e.DisplayName, PartnerExtensionID: partnerID(e.ID), Revision: e.Revision,
+		Slug: e.Slug, DisplayName: e.DisplayName, PartnerExtensionID: wire.OrNull(e.ID), Revision: e.Revision,
 		Commands: doc.Commands, Queries: doc.Queries, Events: doc.Events, Subscriptions: doc.Subscriptions,
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/latchwire/latchwire/pkg/broker/brokertest"
 )
 
 // A Pipeline is a running pipeline as it is reached from outside.
@@ -124,17 +126,7 @@ func Eventually(t *testing.T, what string, ok func() bool) {
 // Within waits until ok holds, and fails the test if it does not in time.
 func Within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(limit)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("did not happen within %s: %s", limit, what)
-		}
-	}
+	brokertest.Eventually(t, limit, what, ok)
 }
 
 // Decode reads a JSON value and fails the test if it is none.

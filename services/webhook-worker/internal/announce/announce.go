@@ -58,7 +58,7 @@ func (h *Handler) Handle(ctx context.Context, m broker.Delivery) error {
 	case e.Revision < published.Revision && h.platform.Ledger.Now().Sub(m.Stored) > patience:
 		return nil
 	case e.Revision < published.Revision:
-		return broker.Retry(errNotInForce, broker.Backoff(int(min(m.Attempt, 10)), firstWait, mostWait))
+		return broker.Retry(errNotInForce, m.Backoff(firstWait, mostWait))
 	}
 	return h.announce(ctx, published, m.Attempt > 1)
 }

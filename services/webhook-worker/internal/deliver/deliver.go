@@ -57,7 +57,7 @@ func (h *Handler) Handle(ctx context.Context, m broker.Delivery) error {
 	}
 	leave, err := h.lanes.Enter(ctx, string(d.Extension))
 	if errors.Is(err, broker.ErrLaneFull) {
-		return broker.Retry(err, broker.Backoff(int(min(m.Attempt, 10)), firstHandBack, mostHandBack))
+		return broker.Retry(err, m.Backoff(firstHandBack, mostHandBack))
 	}
 	if err != nil {
 		return broker.Retry(err, 0)

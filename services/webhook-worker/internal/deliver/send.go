@@ -11,13 +11,10 @@ import (
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/platform"
 	"github.com/latchwire/latchwire/pkg/telemetry"
 	"github.com/latchwire/latchwire/pkg/wire"
 )
-
-// eventHeader names the webhook's event, so that a receiver can choose before it
-// reads the body (contract section 7).
-const eventHeader = "X-Chaster-Event"
 
 // lockEventData is what a lock_event.created is about (contract section 8).
 type lockEventData struct {
@@ -68,34 +65,7 @@ func requestOf(d ledger.Delivery, to registry.Extension, now time.Time) (egress.
 	if err != nil {
 		return egress.Request{}, err
 	}
-	body, err := wire.Encode(wire.NewWebhook(d.Kind, now, data))
-	if err != nil {
-		return egress.Request{}, fmt.Errorf("encode delivery %s: %w", d.ID, err)
-	}
-	secrets, err := secretsOf(to, now)
-	if err != nil {
-		return egress.Request{}, err
-	}
-	header := egress.Sign(d.ID, now, body, secrets...)
-	header.Set(eventHeader, d.Kind)
-	return egress.Request{
-		URL: to.WebhookURL, Header: header, Body: body,
-		Credentials: egress.Credentials{User: to.BasicUser, Password: to.BasicSecret},
-	}, nil
-}
-
-// secretsOf returns the live secrets, the newest first (SEC-25).
-func secretsOf(to registry.Extension, now time.Time) ([]egress.Secret, error) {
-	live := to.Live(now)
-	secrets := make([]egress.Secret, 0, len(live))
-	for _, s := range live {
-		parsed, err := egress.ParseSecret(s.Secret)
-		if err != nil {
-			return nil, fmt.Errorf("signing secret %s of %s: %w", s.ID, to.Slug, err)
-		}
-		secrets = append(secrets, parsed)
-	}
-	return secrets, nil
+	return platform.Webhook{ID: d.ID, Event: d.Kind, Data: data}.Request(to, now)
 }
 
 // note adds the attempt to its chain. It is a convenience for whoever looks at
