@@ -95,18 +95,6 @@ func stopped(tb testing.TB, w worker) {
 	}
 }
 
-// unacked returns how many messages the consumer has not seen acknowledged:
-// not yet delivered, or delivered and open.
-func unacked(tb testing.TB, c *broker.Conn) int {
-	tb.Helper()
-	cons, err := c.JS.Consumer(tb.Context(), workStream, workConsumer)
-	if err != nil {
-		tb.Fatalf("look at the consumer: %v", err)
-	}
-	info := cons.CachedInfo()
-	return int(info.NumPending) + info.NumAckPending
-}
-
 // A tally counts what was seen, by name.
 type tally struct {
 	mu   sync.Mutex

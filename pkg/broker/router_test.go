@@ -30,7 +30,7 @@ func start(t *testing.T, ackWait time.Duration) *broker.Conn {
 // settled waits until every message has been acknowledged.
 func settled(t *testing.T, c *broker.Conn) {
 	t.Helper()
-	brokertest.Eventually(t, within, "every message is acknowledged", func() bool { return unacked(t, c) == 0 })
+	brokertest.Eventually(t, within, "every message is acknowledged", func() bool { return brokertest.Done(t, c, workStream, workConsumer) })
 }
 
 // idle is a handler that has nothing to do.
@@ -100,7 +100,7 @@ func TestDropBuriesAtOnce(t *testing.T) {
 		if !errors.Is(why, errBoom) {
 			t.Errorf("got buried for %v, want boom", why)
 		}
-		if n := unacked(t, c); n != 1 {
+		if brokertest.Done(t, c, workStream, workConsumer) {
 			t.Error("the message was acknowledged before it was buried")
 		}
 		buried <- d

@@ -145,14 +145,10 @@ func (s *stand) dead(tb testing.TB) uint64 {
 	return stream.CachedInfo().State.Msgs
 }
 
-// unacked returns how many requests are delivered or waiting to be.
-func (s *stand) unacked(tb testing.TB) int {
+// done reports whether no request is open or waiting.
+func (s *stand) done(tb testing.TB) bool {
 	tb.Helper()
-	c, err := s.p.Conn.JS.Consumer(tb.Context(), ledger.InvocationStream(0), ledger.DispatchConsumer)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return c.CachedInfo().NumAckPending + int(c.CachedInfo().NumPending)
+	return brokertest.Done(tb, s.p.Conn, ledger.InvocationStream(0), ledger.DispatchConsumer)
 }
 
 // A target counts what it gets, by invocation.

@@ -307,7 +307,7 @@ func TestRedeliveredRequestsReachTheTargetOnce(t *testing.T) {
 		}
 	}
 	brokertest.Eventually(t, within, "each event stands", func() bool { return len(platformtest.Events(t, s.p, l.ID)) >= 30 })
-	brokertest.Eventually(t, within, "the queue is empty", func() bool { return s.unacked(t) == 0 })
+	brokertest.Eventually(t, within, "the queue is empty", func() bool { return s.done(t) })
 	if n := len(platformtest.Events(t, s.p, l.ID)); n != 30 {
 		t.Errorf("got %d events, want each once", n)
 	}
@@ -348,7 +348,7 @@ func TestTheFirstSettlementStands(t *testing.T) {
 			t.Errorf("%s: got %+v, want what was settled first", what, got)
 		}
 	}
-	brokertest.Eventually(t, within, "the request is done", func() bool { return s.unacked(t) == 0 })
+	brokertest.Eventually(t, within, "the request is done", func() bool { return s.done(t) })
 	if n := len(platformtest.Events(t, s.p, l.ID)); n != 0 {
 		t.Errorf("got %d events of an answer that came too late", n)
 	}

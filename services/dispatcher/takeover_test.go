@@ -122,7 +122,7 @@ func TestBuiltInsAreTakenOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			check(t, s.settled(t, tc.inv), tc.status, tc.code)
-			brokertest.Eventually(t, within, "the request is done", func() bool { return s.unacked(t) == 0 })
+			brokertest.Eventually(t, within, "the request is done", func() bool { return s.done(t) })
 			if got := s.frozen(t, tc.l.ID); got != tc.frozen {
 				t.Errorf("got the lock frozen %t, want %t", got, tc.frozen)
 			}
@@ -196,7 +196,7 @@ func TestPartnersCallsAreTakenOver(t *testing.T) {
 		t.Errorf("got it settled at %s, before its owner's deadline %s", got.SettledAt, owned.Deadline)
 	}
 	check(t, s.settled(t, held), invocation.Unknown, invocation.DispatchInterrupted)
-	brokertest.Eventually(t, within, "the requests are done", func() bool { return s.unacked(t) == 0 })
+	brokertest.Eventually(t, within, "the requests are done", func() bool { return s.done(t) })
 	for name, l := range map[string]platformtest.Lock{"settled": lSettled, "settled and recorded": lRecorded} {
 		if n := len(platformtest.Events(t, s.p, l.ID)); n != 1 {
 			t.Errorf("%s: got %d events, want the one of the answer", name, n)

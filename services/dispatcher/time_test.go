@@ -85,8 +85,8 @@ func TestRequestsExpire(t *testing.T) { //nolint:paralleltest // in a bubble, al
 		if n := calls.Load(); n != 1 {
 			t.Errorf("got %d calls of the target, want one for the request that was in time", n)
 		}
-		if n := s.unacked(t); n != 0 {
-			t.Errorf("got %d requests left", n)
+		if !s.done(t) {
+			t.Error("a request is left")
 		}
 	})
 }
@@ -133,8 +133,8 @@ func TestPoisonIsBuried(t *testing.T) { //nolint:paralleltest // in a bubble, al
 		if n := s.dead(t); n != 6 {
 			t.Errorf("got %d messages given up, want 6", n)
 		}
-		if n := s.unacked(t); n != 0 {
-			t.Errorf("got %d requests left", n)
+		if !s.done(t) {
+			t.Error("a request is left")
 		}
 		check(t, s.invoke(t, s.call(t, l, "probe.echo", "after")), invocation.Completed, "")
 		if n := handled.Load(); n != 3 {
@@ -166,8 +166,8 @@ func TestAPanicIsSurvived(t *testing.T) { //nolint:paralleltest // in a bubble, 
 		if n := calls.Load(); n != 1 {
 			t.Errorf("got %d calls of the target, want one", n)
 		}
-		if n := s.unacked(t); n != 0 {
-			t.Errorf("got %d requests left", n)
+		if !s.done(t) {
+			t.Error("a request is left")
 		}
 		check(t, s.invoke(t, s.call(t, l, "probe.echo", "after")), invocation.Completed, "")
 	})
@@ -193,8 +193,8 @@ func TestAnOutageBuriesNothing(t *testing.T) { //nolint:paralleltest // in a bub
 		if n := s.dead(t); n != 0 {
 			t.Errorf("got %d messages given up, want none", n)
 		}
-		if n := s.unacked(t); n != 1 {
-			t.Errorf("got %d requests left, want the one whose event is missing", n)
+		if s.done(t) {
+			t.Error("no request is left, want the one whose event is missing")
 		}
 		if err := ledger.Topology(ledger.Config{Partitions: 1}).Apply(t.Context(), s.p.Conn.JS); err != nil {
 			t.Fatal(err)
@@ -204,8 +204,8 @@ func TestAnOutageBuriesNothing(t *testing.T) { //nolint:paralleltest // in a bub
 		if n := len(platformtest.Events(t, s.p, l.ID)); n != 1 {
 			t.Errorf("got %d events, want the one of the answer", n)
 		}
-		if n := s.unacked(t); n != 0 || calls.Load() != 1 {
-			t.Errorf("got %d requests left after %d calls", n, calls.Load())
+		if n := calls.Load(); !s.done(t) || n != 1 {
+			t.Errorf("got all done: %t, after %d calls; want true after one", s.done(t), n)
 		}
 	})
 }
@@ -229,8 +229,8 @@ func TestARequestThatFailsEachTimeIsGivenUp(t *testing.T) { //nolint:paralleltes
 		check(t, s.now(t, inv), invocation.Pending, "")
 		pass(time.Minute)
 		check(t, s.now(t, inv), invocation.Unknown, invocation.DispatchInterrupted)
-		if dead, left := s.dead(t), s.unacked(t); dead != 1 || left != 0 {
-			t.Errorf("got %d messages given up and %d left, want one and none", dead, left)
+		if dead, done := s.dead(t), s.done(t); dead != 1 || !done {
+			t.Errorf("got %d messages given up and the rest done: %t; want one and true", dead, done)
 		}
 	})
 }

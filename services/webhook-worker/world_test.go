@@ -204,12 +204,7 @@ func (w *world) eventually(what string, holds func() bool) {
 func (w *world) idle(stream, consumer string) {
 	w.t.Helper()
 	w.eventually(stream+" is done with", func() bool {
-		s, err := w.Conn.JS.Stream(w.t.Context(), stream)
-		w.must(err)
-		c, err := s.Consumer(w.t.Context(), consumer)
-		w.must(err)
-		i := c.CachedInfo()
-		return i.AckFloor.Stream >= s.CachedInfo().State.LastSeq && i.NumAckPending == 0
+		return brokertest.Done(w.t, w.Conn, stream, consumer)
 	})
 }
 
