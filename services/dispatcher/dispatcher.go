@@ -85,7 +85,7 @@ func newPart(p *platform.Platform, cfg Config, targets dispatch.Targets) (servic
 				return d.GiveUp(ctx, m)
 			},
 		}, p.Log)
-		router.Handle(stream+"-dispatch", sub, d.Handle, consumer(p))
+		router.Handle(stream+"-dispatch", sub, d.Handle, dispatch.Parse, consumer(p))
 	}
 	return service.Part{Name: "dispatcher", Run: func(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, lanes.Stop)

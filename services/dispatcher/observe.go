@@ -10,7 +10,6 @@ import (
 	"github.com/latchwire/latchwire/pkg/broker"
 	"github.com/latchwire/latchwire/pkg/egress"
 	"github.com/latchwire/latchwire/pkg/invocation"
-	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/platform"
 	"github.com/latchwire/latchwire/pkg/telemetry"
 	"github.com/latchwire/latchwire/services/dispatcher/internal/dispatch"
@@ -23,7 +22,7 @@ type handlerFunc = message.HandlerFunc
 func describe(m *message.Message) telemetry.Delivery {
 	d := broker.DeliveryOf(m)
 	out := telemetry.Delivery{Count: d.Attempt, Queued: time.Since(d.Stored)}
-	if req, err := ledger.ParseRequest(d); err == nil {
+	if req, err := dispatch.RequestOf(m); err == nil {
 		out.Chain = platform.ChainOf(req.Invocation)
 	}
 	return out

@@ -59,7 +59,7 @@ func Expected(err error) bool {
 // Handle carries one request to its settlement.
 func (d *Dispatcher) Handle(m *message.Message) error {
 	delivery := broker.DeliveryOf(m)
-	req, err := ledger.ParseRequest(delivery)
+	req, err := RequestOf(m)
 	if err != nil {
 		return err
 	}
