@@ -181,6 +181,9 @@ func available(s lock.State, target registry.Extension, id invocation.Capability
 }
 
 func (in *Intake) charge(ctx context.Context, a *admission) error {
+	if err := in.ledger.Room(a.Caller.Session.Lock); err != nil {
+		return err
+	}
 	extension, onLock := invocation.BucketExtension, invocation.BucketLock
 	if a.Via == invocation.MCP {
 		extension, onLock = invocation.BucketMCPExtension, invocation.BucketMCPLock

@@ -38,6 +38,9 @@ func (in *Intake) Emit(ctx context.Context, e Emission) (invocation.Event, error
 	if snap.State.Status != lock.Active {
 		return invocation.Event{}, invocation.Refuse(invocation.Unavailable).With("reason", string(lock.LockNotActive))
 	}
+	if err := in.ledger.Room(s.Lock); err != nil {
+		return invocation.Event{}, err
+	}
 	if err := in.ledger.Charge(ctx, ledger.Charge{Bucket: invocation.BucketEvents, Key: pairKey(s)}); err != nil {
 		return invocation.Event{}, err
 	}

@@ -2,7 +2,9 @@ package intake_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/latchwire/latchwire/pkg/broker"
@@ -80,4 +82,40 @@ func TestTheBrokerGoesAwayWhileACallIsRecorded(t *testing.T) {
 	if a.Replayed || a.Invocation.Status != invocation.Pending {
 		t.Errorf("got %+v, want a first call", a)
 	}
+}
+
+// A partition that is nearly full takes nothing new, so that what was admitted
+// still finds a place to settle; a refused call has cost nothing (design
+// section 8).
+func TestANearlyFullStoreAdmitsNothing(t *testing.T) { //nolint:paralleltest // in a bubble, alone
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, platform.Config{Ledger: ledger.Config{
+			Partitions: 1, MaxBytes: 1 << 20, Limits: invocation.Limits{Extension: invocation.Limit{Max: 1, Window: 24 * time.Hour}},
+		}}, intake.Config{Wait: short})
+		l := s.lock(t)
+		stream, err := s.p.Conn.JS.Stream(t.Context(), ledger.InvocationStream(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 9 {
+			if _, err := s.p.Conn.JS.Publish(t.Context(), "inv.0.em."+strconv.Itoa(i), make([]byte, 100_000)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(3 * time.Second)
+		c := s.echo(t, l, "k")
+		_, err = s.in.Invoke(t.Context(), c)
+		if e := refusal(t, err, invocation.ServiceUnavailable); e.RetryAfter <= 0 {
+			t.Error("got no time to try again")
+		}
+		_, err = s.in.Emit(t.Context(), intake.Emission{Caller: s.on(t, l, "probe"), Type: "probe.done", Payload: []byte("{}")})
+		_ = refusal(t, err, invocation.ServiceUnavailable)
+		if err := stream.Purge(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		pass(3 * time.Second)
+		if a := s.invoke(t, c); a.Replayed {
+			t.Error("the refused call was recorded")
+		}
+	})
 }

@@ -18,9 +18,10 @@ type clock struct {
 
 func (c *clock) now() time.Time { return c.local().Add(time.Duration(c.offset.Load())) }
 
-// The round trips that a measurement makes, and how long one may take to be
+// How often the clock is measured, the round trips that it takes, and how long one may take to be
 // believed once there is an earlier one: half of it is the error.
 const (
+	clockPeriod    = 10 * time.Second
 	clockSamples   = 3
 	clockTolerance = 20 * time.Millisecond
 )

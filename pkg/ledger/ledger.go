@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -25,6 +27,7 @@ type Ledger struct {
 	locks   *keyLocks
 	full    *overLimits
 	decoded *snapshots
+	scarce  []atomic.Bool               // the partitions that are nearly full
 	streams map[string]jetstream.Stream // opened once; never changed afterwards
 }
 
@@ -51,12 +54,13 @@ func Open(ctx context.Context, conn *broker.Conn, cfg Config, log *slog.Logger) 
 	l := &Ledger{
 		conn: conn, js: conn.JS, cfg: cfg, log: log,
 		clock: &clock{local: time.Now}, locks: newKeyLocks(), full: newOverLimits(), decoded: newSnapshots(),
+		scarce: make([]atomic.Bool, cfg.Partitions),
 	}
 	if err := l.openStreams(ctx); err != nil {
 		return nil, err
 	}
-	if err := l.clock.measure(ctx, l.js); err != nil {
-		return nil, fmt.Errorf("read the server's clock: %w", err)
+	if err := l.measure(ctx); err != nil {
+		return nil, err
 	}
 	w, err := newWaiters(conn.NC)
 	if err != nil {
@@ -79,17 +83,36 @@ func (l *Ledger) openStreams(ctx context.Context) error {
 	return nil
 }
 
-// Run keeps the server's clock measured until ctx is done.
+// Run keeps the server's clock measured, and an eye on the room that is left,
+// until ctx is done.
 func (l *Ledger) Run(ctx context.Context) error {
-	tick := time.NewTicker(10 * time.Second)
+	var running sync.WaitGroup
+	running.Go(func() { l.every(ctx, clockPeriod, l.measure) })
+	if l.cfg.MaxBytes > 0 {
+		running.Go(func() { l.every(ctx, roomPeriod, l.lookAtRoom) })
+	}
+	running.Wait()
+	return nil
+}
+
+func (l *Ledger) measure(ctx context.Context) error {
+	if err := l.clock.measure(ctx, l.js); err != nil {
+		return fmt.Errorf("read the server's clock: %w", err)
+	}
+	return nil
+}
+
+// every runs work again and again until ctx is done, and logs what fails.
+func (l *Ledger) every(ctx context.Context, period time.Duration, work func(context.Context) error) {
+	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
-			if err := l.clock.measure(ctx, l.js); err != nil && ctx.Err() == nil {
-				l.log.LogAttrs(ctx, slog.LevelWarn, "the server's clock was not read", slog.Any("error", err))
+			if err := work(ctx); err != nil && ctx.Err() == nil {
+				l.log.LogAttrs(ctx, slog.LevelWarn, "upkeep of the ledger failed", slog.Any("error", err))
 			}
 		}
 	}

@@ -29,6 +29,8 @@ func (c *Config) Register(s *service.Settings) {
 	s.String(&c.Broker.URL, "nats-url", "nats://127.0.0.1:4222", "NATS servers, separated by commas")
 	s.String(&c.Broker.Credentials, "nats-nkey", "", "file with the nkey seed to authenticate to NATS with")
 	s.Int(&c.Ledger.Partitions, "partitions", 4, "partitions that locks are spread over, as latchwire setup made them")
+	var mib int
+	s.Int(&mib, "max-mib", 0, "MiB that each stream of invocations and each of locks may take; from 80 % on nothing new is admitted; 0 sets no bound")
 	s.Choice(&c.Profile, "profile", Profiles(), "what may be lost: dev and single keep one copy of every stream, cluster three")
 	s.Duration(&c.Ledger.AckWait, "ack-wait", 0, "sign of life a worker owes; 0 means 30s")
 	s.Duration(&c.Egress.Timeout, "call-timeout", 0, "time that a target or receiver has for its whole answer; 0 means the contract's 10s")
@@ -37,7 +39,7 @@ func (c *Config) Register(s *service.Settings) {
 	limit(s, &c.Ledger.Limits.Lock, "lock")
 	limit(s, &c.Ledger.Limits.Events, "events")
 	s.Check(func() error {
-		c.Ledger.Replicas = replicas(c.Profile)
+		c.Ledger.Replicas, c.Ledger.MaxBytes = replicas(c.Profile), int64(mib)<<20
 		return c.Ledger.WithDefaults().Validate()
 	})
 	s.Check(func() error { return c.Egress.WithDefaults().Validate() })
