@@ -59,6 +59,7 @@ func TestOpenAPIHasTheseOperations(t *testing.T) {
 		GET·/api/admin/sessions/{sessionId}
 		GET·/api/admin/sessions/{sessionId}/main-tokens
 		GET·/api/admin/tokens
+		GET·/api/extensions/sessions/{sessionId}/actions/{commandId}/options
 		GET·/api/extensions/sessions/{sessionId}/capabilities
 		GET·/api/extensions/sessions/{sessionId}/events
 		GET·/api/extensions/sessions/{sessionId}/invocations/{invocationId}

@@ -17,6 +17,8 @@ func open() []string {
 		"webhook-answer#",
 		"webhook-answer#/allOf/0/then/properties/events/items",
 		"webhook-answer#/allOf/1/then/properties/error",
+		"webhook-options-answer#",
+		"webhook-options-answer#/properties/options/items",
 	}
 }
 

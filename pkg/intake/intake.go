@@ -22,6 +22,8 @@ type Config struct {
 	Wait time.Duration
 	// Record replaces the ledger's own Record, so that telemetry can wrap it.
 	Record Recorder
+	// Ask replaces the ledger's own Ask, likewise.
+	Ask Asker
 }
 
 // An Intake admits calls and events. All methods may be called concurrently.
@@ -37,6 +39,11 @@ func New(l *ledger.Ledger, r *registry.Registry, c *catalog.Catalog, cfg Config)
 	cfg.Wait = cmp.Or(cfg.Wait, invocation.AnswerWait)
 	if cfg.Record == nil {
 		cfg.Record = l.Record
+	}
+	if cfg.Ask == nil {
+		cfg.Ask = func(ctx context.Context, q invocation.Question) (invocation.Options, error) {
+			return l.Ask(ctx, q, nil)
+		}
 	}
 	return &Intake{ledger: l, registry: r, catalog: c, cfg: cfg}
 }

@@ -14,6 +14,8 @@ const (
 	MaxPayload       = 16 << 10         // bytes of an event's payload
 	MaxEvents        = 16               // events of one answer
 	MaxFailureCode   = 64               // code points of a target's own error code
+	MaxOptions       = 50               // choices of a field in one answer
+	MaxSearch        = 100              // code points of a search among choices
 	MaxFailureText   = 500              // code points of a target's own error message
 	InferenceWindow  = 10 * time.Second // a delivered event is taken as the cause for this long
 	CausationWindow  = 7 * 24 * time.Hour

@@ -32,6 +32,16 @@ func (p *Platform) Record(ctx context.Context, r ledger.Request) (invocation.Inv
 	return stored, created, err
 }
 
+// Ask is the ledger's Ask under a span, whose context travels with the question.
+func (p *Platform) Ask(ctx context.Context, q invocation.Question) (invocation.Options, error) {
+	ctx, span := p.Telemetry.Publish(ctx, "ask.options")
+	headers := make(map[string][]string, 1)
+	telemetry.Inject(ctx, headers)
+	options, err := p.Ledger.Ask(ctx, q, headers)
+	span.End(err)
+	return options, err
+}
+
 // Post sends a request to a third party under a span of its own, with a
 // traceparent and nothing else of the trace.
 func (p *Platform) Post(ctx context.Context, r egress.Request, call telemetry.Call) (egress.Response, error) {

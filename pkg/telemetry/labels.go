@@ -24,6 +24,7 @@ const (
 const (
 	PurposeInvocation = "invocation"
 	PurposeEvent      = "event"
+	PurposeOptions    = "options"
 )
 
 // How a delivery ends: acknowledged, given up after the last attempt, or its
@@ -45,7 +46,7 @@ const (
 // The sets of labels. They are functions because a variable could be changed.
 func sources() []string  { return []string{SourceEdge, SourceMCP} }
 func results() []string  { return []string{ResultAccepted, ResultDuplicate, ResultRejected} }
-func purposes() []string { return []string{PurposeInvocation, PurposeEvent} }
+func purposes() []string { return []string{PurposeInvocation, PurposeEvent, PurposeOptions} }
 func outcomes() []string { return []string{OutcomeDelivered, OutcomeDead, OutcomeDisabled} }
 func workers() []string {
 	return []string{WorkerDispatch, WorkerFanOut, WorkerDeliver, WorkerTimer}

@@ -148,7 +148,7 @@ func (m *Metrics) Settled(ctx context.Context, s Settlement) {
 
 // An Attempt is what is measured of one request to a partner.
 type Attempt struct {
-	// Purpose is [PurposeInvocation] or [PurposeEvent].
+	// Purpose is one of the Purpose constants.
 	Purpose string
 	// Status is the answer's HTTP status, 0 when there was none.
 	Status int

@@ -101,7 +101,7 @@ func publishAttrs(destination string) trace.SpanStartEventOption {
 
 // A Call describes one request to a partner; every field may be left empty.
 type Call struct {
-	// Purpose is what the request is for: [PurposeInvocation] or [PurposeEvent].
+	// Purpose is what the request is for: one of the Purpose constants.
 	Purpose string
 	// ExtensionID is the partner's id.
 	ExtensionID string

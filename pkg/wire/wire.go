@@ -141,6 +141,7 @@ func NewWebhook(event string, now time.Time, data any) Webhook {
 const (
 	CommandInvoked   = "extension.command_invoked"
 	QueryInvoked     = "extension.query_invoked"
+	OptionsRequested = "extension.options_requested"
 	LockEventCreated = "lock_event.created"
 	ActionLogCreated = "action_log.created"
 )

@@ -3,9 +3,12 @@ package dispatcher
 import (
 	"cmp"
 	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 
 	"github.com/latchwire/latchwire/pkg/broker"
+	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/platform"
 	"github.com/latchwire/latchwire/pkg/service"
@@ -88,10 +91,42 @@ func newPart(p *platform.Platform, cfg Config, targets dispatch.Targets) (servic
 		router.Handle(stream+"-dispatch", sub, d.Handle, dispatch.Parse, consumer(p))
 	}
 	return service.Part{Name: "dispatcher", Run: func(ctx context.Context) error {
+		ctx, cancel := context.WithCancel(ctx)
 		stop := context.AfterFunc(ctx, lanes.Stop)
 		defer stop()
-		return router.Run(ctx)
+		answered := make(chan error, 1)
+		go func() {
+			answered <- p.Ledger.Answer(ctx, asker(p))
+			cancel()
+		}()
+		err := router.Run(ctx)
+		cancel()
+		return errors.Join(err, <-answered)
 	}}, nil
+}
+
+// The questions to one target that are under way at a time, and that wait: few,
+// and apart from its invocations.
+const (
+	askSlots = 8
+	askLine  = 32
+)
+
+// asker answers questions by asking their targets.
+func asker(p *platform.Platform) ledger.Asked {
+	options, lanes := target.NewOptions(p.Registry, questionPost(p)), broker.NewLanes(askSlots, askLine)
+	return func(ctx context.Context, q invocation.Question, headers map[string][]string) (invocation.Options, error) {
+		leave, err := lanes.Enter(ctx, string(q.Target.Slug))
+		if err != nil {
+			return invocation.Options{}, err
+		}
+		defer leave()
+		found, err := options.Ask(telemetry.Extract(ctx, headers), q)
+		if err != nil {
+			p.Log.LogAttrs(ctx, slog.LevelInfo, "no options", slog.String("target", string(q.Target.Slug)), slog.Any("error", err))
+		}
+		return found, err
+	}
 }
 
 // consumer is the telemetry of each request that is handled.

@@ -43,13 +43,24 @@ func judge(err error) (string, slog.Level) {
 // invocationPost sends a call to a target under a span and measures it.
 func invocationPost(p *platform.Platform) target.Post {
 	return func(ctx context.Context, r egress.Request, inv invocation.Invocation) (egress.Response, error) {
-		begin := time.Now()
-		resp, err := p.Post(ctx, r, telemetry.Call{Purpose: telemetry.PurposeInvocation, ExtensionID: string(inv.Target.Partner)})
-		p.Telemetry.Metrics().Attempted(ctx, telemetry.Attempt{
-			Purpose: telemetry.PurposeInvocation, Status: resp.Status, Err: err, Took: time.Since(begin),
-		})
-		return resp, err
+		return post(ctx, p, r, telemetry.Call{Purpose: telemetry.PurposeInvocation, ExtensionID: string(inv.Target.Partner)})
 	}
+}
+
+// questionPost sends a question to a target under a span and measures it.
+func questionPost(p *platform.Platform) target.PostQuestion {
+	return func(ctx context.Context, r egress.Request, q invocation.Question) (egress.Response, error) {
+		return post(ctx, p, r, telemetry.Call{Purpose: telemetry.PurposeOptions, ExtensionID: string(q.Target.Partner)})
+	}
+}
+
+func post(ctx context.Context, p *platform.Platform, r egress.Request, call telemetry.Call) (egress.Response, error) {
+	begin := time.Now()
+	resp, err := p.Post(ctx, r, call)
+	p.Telemetry.Metrics().Attempted(ctx, telemetry.Attempt{
+		Purpose: call.Purpose, Status: resp.Status, Err: err, Took: time.Since(begin),
+	})
+	return resp, err
 }
 
 // observed counts what settles.

@@ -71,7 +71,7 @@ func New(p *platform.Platform, h *service.Health, cfg Config) ([]service.Part, h
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
-	in := intake.New(p.Ledger, p.Registry, p.Catalog, intake.Config{Wait: cfg.Wait, Record: p.Record})
+	in := intake.New(p.Ledger, p.Registry, p.Catalog, intake.Config{Wait: cfg.Wait, Record: p.Record, Ask: p.Ask})
 	routes := partner.New(partner.Config{
 		Intake: in, Invoke: counted(p.Telemetry.Metrics(), in.Invoke), Registry: p.Registry, Catalog: p.Catalog, Now: p.Ledger.Now,
 	}).Routes()

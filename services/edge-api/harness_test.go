@@ -87,7 +87,7 @@ func newStack(dir string, cfg platform.Config, edge edgeapi.Config) (*stack, err
 	}
 	listening := make(chan struct{})
 	all := append(s.platform.Parts(), parts...)
-	all = append(all, service.Part{Name: "dispatch", Run: s.dispatch}, health.Part(0), service.Part{Name: "up", Start: func(context.Context) error {
+	all = append(all, service.Part{Name: "dispatch", Run: s.dispatch}, service.Part{Name: "questions", Run: s.answer}, health.Part(0), service.Part{Name: "up", Start: func(context.Context) error {
 		close(listening)
 		return nil
 	}})
@@ -151,6 +151,18 @@ func (s *stack) dispatch(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// answer answers questions for every target: with what was asked, unless it was
+// for nothing.
+func (s *stack) answer(ctx context.Context) error {
+	return s.platform.Ledger.Answer(ctx, func(_ context.Context, q invocation.Question, _ map[string][]string) (invocation.Options, error) {
+		if q.Search == "nothing" {
+			return invocation.Options{}, errors.New("no answer")
+		}
+		value, err := json.Marshal(q.Field + "?" + q.Search)
+		return invocation.Options{HasMore: true, List: []invocation.Option{{Value: value, Label: "One"}}}, err
+	})
 }
 
 func (s *stack) settle(ctx context.Context, m jetstream.Msg) error {

@@ -38,7 +38,7 @@ func manifestOf(slug string) string {
 		{"id":"SLUG.reject","title":"Reject","invocableBy":["extension"],"inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},
 		{"id":"SLUG.hold","title":"Hold","invocableBy":["extension"],"inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},
 		{"id":"SLUG.mine","title":"Mine","invocableBy":["wearer"],"inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},
-		{"id":"SLUG.count","title":"Count","invocableBy":["extension"],"inputSchema":{"type":"object","required":["n"],"properties":{"n":{"type":"integer","minimum":1}}},"outputSchema":{"type":"object"}}],
+		{"id":"SLUG.count","title":"Count","invocableBy":["extension"],"inputSchema":{"type":"object","required":["n"],"properties":{"n":{"type":"integer","minimum":1},"habit":{"type":"string","x-chaster-options":true}}},"outputSchema":{"type":"object"}}],
 		"events":[{"id":"SLUG.done","payloadSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}]}`, "SLUG", slug)
 }
 

@@ -147,6 +147,8 @@ func (l *linter) keyword(n *node, keyword string, v any) {
 		n.depend(v)
 	case "uniqueItems":
 		n.unique, _ = v.(bool)
+	case "x-chaster-options":
+		n.options = v != nil && v != false
 	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
 		l.count(n, path, keyword, v)
 	}

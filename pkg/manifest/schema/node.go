@@ -15,6 +15,7 @@ type node struct {
 	keyword string // the keyword it stands under
 	parent  *node  // nil for the root and for definitions
 	never   bool   // the schema false
+	options bool   // x-chaster-options: its choices are asked for
 
 	ref    string // as written; target is its node
 	target *node

@@ -15,7 +15,7 @@ import (
 
 // ProbeManifest is the manifest of the extension that most tests call: commands
 // with an open and with a strict schema, a query, one that only people may
-// call, and two events.
+// call, a field with options, and two events.
 const ProbeManifest = `{
  "commands":[
   {"id":"probe.echo","title":"Echo","invocableBy":["extension","wearer","keyholder"],"inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},
@@ -23,9 +23,10 @@ const ProbeManifest = `{
    "inputSchema":{"type":"object","required":["n"],"additionalProperties":false,"properties":{"n":{"type":"integer","minimum":1}}},
    "outputSchema":{"type":"object","required":["left"],"additionalProperties":false,"properties":{"left":{"type":"integer","minimum":0}}}},
   {"id":"probe.people","title":"People","invocableBy":["wearer","keyholder"],
-   "inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}},"outputSchema":{"type":"object"}}],
+   "inputSchema":{"type":"object","properties":{"n":{"type":"integer"},"habit":{"type":"string","x-chaster-options":true}}},"outputSchema":{"type":"object"}}],
  "queries":[
-  {"id":"probe.peek","title":"Peek","invocableBy":["extension"],"inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}],
+  {"id":"probe.peek","title":"Peek","invocableBy":["extension"],
+   "inputSchema":{"type":"object","properties":{"habit":{"type":"string","x-chaster-options":true}}},"outputSchema":{"type":"object"}}],
  "events":[
   {"id":"probe.done","payloadSchema":{"type":"object"}},
   {"id":"probe.counted","payloadSchema":{"type":"object","required":["n"],"additionalProperties":false,"properties":{"n":{"type":"integer"}}}}],

@@ -60,6 +60,13 @@ func (q *Query) Text(name string) (string, bool) {
 	return values[0], true
 }
 
+// Require refuses a query without the parameter.
+func (q *Query) Require(name string) {
+	if _, found := q.values[name]; !found {
+		q.problems = append(q.problems, invocation.Problem{Message: fmt.Sprintf("must have required property '%s'", name)})
+	}
+}
+
 // List returns the entries of a parameter that is a comma list, repeated or
 // both.
 func (q *Query) List(name string) []string {

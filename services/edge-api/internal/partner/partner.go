@@ -38,6 +38,7 @@ func (a *API) Routes() []door.Route {
 		{Method: http.MethodGet, Pattern: session + "/capabilities", Serve: door.Handler(a.capabilities)},
 		{Method: http.MethodOptions, Pattern: session + "/capabilities", Serve: door.Handler(preflight)},
 		{Method: http.MethodPost, Pattern: session + "/actions/{commandId}", Serve: a.session(a.invoke)},
+		{Method: http.MethodGet, Pattern: session + "/actions/{commandId}/options", Serve: a.session(a.options)},
 		{Method: http.MethodGet, Pattern: session + "/invocations/{invocationId}", Serve: a.session(a.invocation)},
 		{Method: http.MethodGet, Pattern: session + "/events", Serve: a.session(a.events)},
 		{Method: http.MethodPost, Pattern: session + "/events", Serve: a.session(a.emit)},
