@@ -184,15 +184,16 @@ func (in *Intake) charge(ctx context.Context, a *admission) error {
 	if err := in.ledger.Room(a.Caller.Session.Lock); err != nil {
 		return err
 	}
-	extension, onLock := invocation.BucketExtension, invocation.BucketLock
 	if a.Via == invocation.MCP {
-		extension, onLock = invocation.BucketMCPExtension, invocation.BucketMCPLock
+		return in.chargeMCP(ctx, a.Caller.Session)
 	}
 	s := a.Caller.Session
 	return in.ledger.Charge(ctx,
-		ledger.Charge{Bucket: extension, Key: pairKey(s)},
-		ledger.Charge{Bucket: onLock, Key: string(s.Lock)})
+		ledger.Charge{Bucket: invocation.BucketExtension, Key: pairKey(s.Slug, s.Lock)},
+		ledger.Charge{Bucket: invocation.BucketLock, Key: string(s.Lock)})
 }
 
 // pairKey names an extension on a lock in the limits.
-func pairKey(s registry.Session) string { return string(s.Slug) + "-" + string(s.Lock) }
+func pairKey(slug invocation.Slug, lock invocation.LockID) string {
+	return string(slug) + "-" + string(lock)
+}

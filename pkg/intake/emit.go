@@ -41,7 +41,7 @@ func (in *Intake) Emit(ctx context.Context, e Emission) (invocation.Event, error
 	if err := in.ledger.Room(s.Lock); err != nil {
 		return invocation.Event{}, err
 	}
-	if err := in.ledger.Charge(ctx, ledger.Charge{Bucket: invocation.BucketEvents, Key: pairKey(s)}); err != nil {
+	if err := in.ledger.Charge(ctx, ledger.Charge{Bucket: invocation.BucketEvents, Key: pairKey(s.Slug, s.Lock)}); err != nil {
 		return invocation.Event{}, err
 	}
 	change := ledger.Change{Lock: s.Lock, From: snap}

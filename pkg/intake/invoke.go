@@ -71,6 +71,11 @@ func (in *Intake) refused(ctx context.Context, a *admission, refusal error) (Ans
 		case invocation.CodeOf(err) != invocation.InvocationNotFound:
 			return Answer{}, err // whether it is a repeat nobody knows
 		}
+		if a.Via == invocation.MCP && invocation.CodeOf(refusal) == invocation.DepthExceeded {
+			if err := in.chargeStarter(ctx, a); err != nil {
+				return Answer{}, err
+			}
+		}
 	}
 	return Answer{}, refusal
 }

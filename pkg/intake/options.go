@@ -45,7 +45,7 @@ func (in *Intake) Options(ctx context.Context, q FieldQuery) (invocation.Options
 		}}
 	}
 	s := q.Caller.Session
-	if err := in.ledger.Charge(ctx, ledger.Charge{Bucket: invocation.BucketOptions, Key: pairKey(s)}); err != nil {
+	if err := in.ledger.Charge(ctx, ledger.Charge{Bucket: invocation.BucketOptions, Key: pairKey(s.Slug, s.Lock)}); err != nil {
 		return invocation.Options{}, err
 	}
 	if !askable(a.target) {

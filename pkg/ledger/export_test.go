@@ -43,6 +43,11 @@ func (l *Ledger) Find(ctx context.Context, id invocation.LockID, since, until ui
 	return l.find(ctx, id, since, until, applied)
 }
 
+// Impose blocks an extension as Block does, without its history line.
+func (l *Ledger) Impose(ctx context.Context, b Block, lasts time.Duration) (Block, error) {
+	return l.impose(ctx, b, lasts)
+}
+
 // The subjects, for tests that look at what is stored.
 var (
 	RequestSubject  = requestSubject

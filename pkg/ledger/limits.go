@@ -102,6 +102,19 @@ func (l *Ledger) charge(ctx context.Context, charges []Charge) error {
 	return refused
 }
 
+// Move counts a call in other buckets than those that it was counted in, whether
+// or not they are full. It does not wait: a count that is lost changes a window
+// by one.
+func (l *Ledger) Move(from, to []Charge) {
+	now := l.Now()
+	l.giveBack(now, from)
+	for _, c := range to {
+		if _, err := l.js.PublishMsgAsync(l.increment(c, now, 1)); err != nil {
+			l.log.Warn("a call was not counted", slog.String("bucket", string(c.Bucket)))
+		}
+	}
+}
+
 // giveBack undoes counts without waiting for it: one that is lost makes the
 // window stricter by one, never laxer.
 func (l *Ledger) giveBack(now time.Time, charges []Charge) {

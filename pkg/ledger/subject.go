@@ -18,6 +18,7 @@ const (
 	chainStream  = "CHAIN"
 	sentStream   = "SENT"
 	limitsStream = "LIMITS"
+	blocksStream = "BLOCKS"
 	deadStream   = "DEAD"
 )
 
@@ -72,6 +73,10 @@ func lastSentSubject(ext invocation.Slug, lock invocation.LockID) string {
 
 func limitSubject(b invocation.Bucket, key string, window int64) string {
 	return join("lim", string(b), key, strconv.FormatInt(window, 10))
+}
+
+func blockSubject(b Block) string {
+	return join("blk", string(b.Bucket), string(b.Extension), string(b.Lock))
 }
 
 func deliverySubject(d Delivery) string { return deliveryName("dlv", d) }

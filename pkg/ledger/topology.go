@@ -72,6 +72,10 @@ func Topology(c Config) broker.Topology {
 				Name: limitsStream, Subjects: []string{"lim.*.*.*"}, Storage: jetstream.MemoryStorage,
 				MaxAge: 2 * longestWindow(c.Limits), MaxMsgsPerSubject: 1, AllowMsgCounter: true, AllowDirect: true,
 			},
+			{
+				Name: blocksStream, Subjects: []string{"blk.*.*.*"}, MaxAge: time.Hour, MaxMsgsPerSubject: 1,
+				AllowMsgTTL: true, AllowDirect: true,
+			},
 			{Name: deadStream, Subjects: []string{"dead.>"}, MaxAge: invocation.Retention, MaxMsgsPerSubject: 1, AllowDirect: true},
 		},
 		KeyValues: []jetstream.KeyValueConfig{
