@@ -9,6 +9,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/ledger"
 )
 
 // An Invocation is an invocation as callers see it (contract section 6).
@@ -81,6 +82,24 @@ func NewEvent(e invocation.Event) Event {
 		CausationID: OrNull(e.Chain.Causation), CorrelationID: e.Chain.Correlation, Depth: e.Chain.Depth,
 		CreatedAt: invocation.FormatTime(e.CreatedAt),
 	}
+}
+
+// An EventsPage is a page of a lock's events, by cursor (contract section 3).
+type EventsPage struct {
+	Events    []Event        `json:"events"`
+	HasMore   bool           `json:"hasMore"`
+	LastSeq   invocation.Seq `json:"lastSeq"`
+	OldestSeq invocation.Seq `json:"oldestSeq"`
+	Truncated bool           `json:"truncated"`
+}
+
+// NewEventsPage returns the wire form of a page.
+func NewEventsPage(page ledger.EventPage) EventsPage {
+	out := EventsPage{HasMore: page.More, LastSeq: page.Last, OldestSeq: page.Oldest, Truncated: page.Truncated}
+	for _, e := range page.Events {
+		out.Events = append(out.Events, NewEvent(e))
+	}
+	return out
 }
 
 // A HistoryLine is one line of a lock's visible history.

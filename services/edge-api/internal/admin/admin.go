@@ -8,6 +8,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/wire"
 	"github.com/latchwire/latchwire/services/edge-api/internal/door"
 )
 
@@ -79,7 +80,7 @@ func (a *API) Routes() []door.Route {
 // it (contract section 2).
 func (a *API) route(method, pattern string, next door.Handler) door.Route {
 	return door.Route{Method: method, Pattern: pattern, Serve: door.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		t, err := a.intake.Admin(r.Context(), door.Credential(r, "Authorization"))
+		t, err := a.intake.Admin(r.Context(), wire.Single(r.Header, "Authorization"))
 		if err != nil {
 			return err
 		}
@@ -95,7 +96,7 @@ func ok(w http.ResponseWriter, status int, v any, err error) error {
 	if err != nil {
 		return err
 	}
-	return door.Answer(w, status, v)
+	return wire.Answer(w, status, v)
 }
 
 // noContent answers that it is done, unless there is an error.

@@ -10,7 +10,6 @@ import (
 	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/telemetry"
 	"github.com/latchwire/latchwire/pkg/wire"
-	"github.com/latchwire/latchwire/services/edge-api/internal/door"
 )
 
 type chainAnswer struct {
@@ -58,7 +57,7 @@ func (a *API) getChain(w http.ResponseWriter, r *http.Request) error {
 	if len(nodes) == 0 {
 		return invocation.Refuse(invocation.ResourceNotFound)
 	}
-	return door.Answer(w, http.StatusOK, chainAnswer{
+	return wire.Answer(w, http.StatusOK, chainAnswer{
 		CorrelationID: id, TraceID: telemetry.TraceIDOf(string(id)), Nodes: causesFirst(nodes),
 	})
 }

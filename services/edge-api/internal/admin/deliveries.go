@@ -93,7 +93,7 @@ func (a *API) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 	if more {
 		out.Next = cursor(strconv.FormatUint(dead[len(dead)-1].Seq, 10))
 	}
-	return door.Answer(w, http.StatusOK, out)
+	return wire.Answer(w, http.StatusOK, out)
 }
 
 func (a *API) replayDelivery(w http.ResponseWriter, r *http.Request) error {

@@ -103,7 +103,7 @@ func (a *API) createExtension(w http.ResponseWriter, r *http.Request) error {
 		}
 		return err
 	}
-	return door.Answer(w, http.StatusCreated, extensionCreated{newExtension(e), secret.Secret})
+	return wire.Answer(w, http.StatusCreated, extensionCreated{newExtension(e), secret.Secret})
 }
 
 func (a *API) patchExtension(w http.ResponseWriter, r *http.Request) error {

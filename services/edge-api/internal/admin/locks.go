@@ -68,7 +68,7 @@ func (a *API) listLocks(w http.ResponseWriter, r *http.Request) error {
 	if more {
 		out.Next = cursor(string(locks[len(locks)-1].State.ID))
 	}
-	return door.Answer(w, http.StatusOK, out)
+	return wire.Answer(w, http.StatusOK, out)
 }
 
 func (a *API) getLock(w http.ResponseWriter, r *http.Request) error {

@@ -8,7 +8,6 @@ import (
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
 	"github.com/latchwire/latchwire/pkg/wire"
-	"github.com/latchwire/latchwire/services/edge-api/internal/door"
 )
 
 const (
@@ -52,7 +51,7 @@ func (a *API) listSecrets(w http.ResponseWriter, r *http.Request) error {
 	for _, s := range live(e.Secrets, a.ledger.Now()) {
 		items = append(items, newSecretAnswer(s))
 	}
-	return door.Answer(w, http.StatusOK, whole(items))
+	return wire.Answer(w, http.StatusOK, whole(items))
 }
 
 func (a *API) createSecret(w http.ResponseWriter, r *http.Request) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
 	"github.com/latchwire/latchwire/pkg/lock"
+	"github.com/latchwire/latchwire/pkg/wire"
 	"github.com/latchwire/latchwire/services/edge-api/internal/door"
 )
 
@@ -32,7 +33,7 @@ func (a *API) listSessions(w http.ResponseWriter, r *http.Request) error {
 	for _, x := range snap.State.Extensions {
 		items = append(items, newSession(registry.Session{ID: x.Session, Slug: x.Slug, Lock: snap.State.ID, InstalledAt: x.InstalledAt}))
 	}
-	return door.Answer(w, http.StatusOK, whole(items))
+	return wire.Answer(w, http.StatusOK, whole(items))
 }
 
 func (a *API) getSession(w http.ResponseWriter, r *http.Request) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/manifest/strictjson"
+	"github.com/latchwire/latchwire/pkg/wire"
 )
 
 // Body reads the whole body of a request, which must be declared as JSON and
@@ -43,7 +44,7 @@ func isJSON(h http.Header) bool {
 			return false
 		}
 	}
-	kind, params, err := mime.ParseMediaType(Credential(&http.Request{Header: h}, "Content-Type"))
+	kind, params, err := mime.ParseMediaType(wire.Single(h, "Content-Type"))
 	if err != nil || kind != "application/json" {
 		return false
 	}

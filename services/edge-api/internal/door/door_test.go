@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/wire"
 )
 
 func refusal(t *testing.T, err error) (*httptest.ResponseRecorder, string) {
@@ -93,7 +94,7 @@ func TestRefusalsBecomeProblems(t *testing.T) {
 func TestEveryCodeHasAStatusOfItsOwn(t *testing.T) {
 	t.Parallel()
 	for _, c := range invocation.Codes() {
-		status := statusOf(c)
+		status := wire.Status(c)
 		if http.StatusText(status) == "" || (status == 500) != (c == invocation.ServerError) {
 			t.Errorf("%s: got status %d", c, status)
 		}
@@ -104,8 +105,8 @@ func TestALongListOfProblemsIsCut(t *testing.T) {
 	t.Parallel()
 	e := invocation.Refuse(invocation.InvalidInput)
 	e.Problems = slices.Repeat([]invocation.Problem{{Message: "must be integer"}}, 1000)
-	if _, body := refusal(t, e); strings.Count(body, "instancePath") != maxDetails {
-		t.Errorf("got %d problems, want %d", strings.Count(body, "instancePath"), maxDetails)
+	if _, body := refusal(t, e); strings.Count(body, "instancePath") != wire.MaxDetails {
+		t.Errorf("got %d problems, want %d", strings.Count(body, "instancePath"), wire.MaxDetails)
 	}
 }
 

@@ -4,95 +4,18 @@ import (
 	"net/http"
 
 	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/wire"
 )
 
 // A Problem is the body of a refusal (contract section 9).
 type Problem struct {
-	StatusCode int             `json:"statusCode"`
-	Error      string          `json:"error"`
-	Code       invocation.Code `json:"code"`
-	Message    string          `json:"message"`
-	// Details are the problems of a submitted value, or the facts of a refusal.
-	Details any `json:"details,omitzero"`
+	StatusCode int    `json:"statusCode"`
+	Error      string `json:"error"`
+	wire.Refusal
 }
 
-// A Detail is one thing wrong with a submitted value.
-type Detail struct {
-	InstancePath string `json:"instancePath"`
-	Message      string `json:"message"`
-}
-
-// Facts are the particulars of a refusal.
-type Facts struct {
-	Reason            string `json:"reason,omitzero"`
-	Bucket            string `json:"bucket,omitzero"`
-	Field             string `json:"field,omitzero"`
-	RetryAfterSeconds int    `json:"retryAfterSeconds,omitzero"`
-}
-
-// maxDetails is how many problems one refusal lists.
-const maxDetails = 100
-
-// problemOf is where a refusal becomes a problem. A server-error tells nothing
-// but that it is one.
+// problemOf is where a refusal becomes a problem.
 func problemOf(e *invocation.Error) Problem {
-	status := statusOf(e.Code)
-	p := Problem{StatusCode: status, Error: http.StatusText(status), Code: e.Code, Message: e.Error()}
-	if status == http.StatusInternalServerError {
-		p.Code, p.Message = invocation.ServerError, string(invocation.ServerError)
-		return p
-	}
-	facts := Facts{Reason: e.Facts["reason"], Bucket: e.Facts["bucket"], Field: e.Facts["field"]}
-	if e.Code == invocation.RateLimited {
-		facts.RetryAfterSeconds = retryAfter(e)
-	}
-	switch {
-	case len(e.Problems) > 0:
-		p.Details = details(e.Problems)
-	case facts != Facts{}:
-		p.Details = facts
-	}
-	return p
-}
-
-func details(problems []invocation.Problem) []Detail {
-	out := make([]Detail, 0, len(problems))
-	for _, p := range problems[:min(len(problems), maxDetails)] {
-		out = append(out, Detail(p))
-	}
-	return out
-}
-
-// statusOf returns the HTTP status of a code (contract section 9). It names
-// every code, so that a new one does not pass the build without its status.
-func statusOf(c invocation.Code) int {
-	switch c {
-	case invocation.MalformedRequest, invocation.InvalidField, invocation.InvalidInput, invocation.InvalidCausation,
-		invocation.InvalidActor, invocation.InvalidManifest:
-		return http.StatusBadRequest
-	case invocation.Unauthorized:
-		return http.StatusUnauthorized
-	case invocation.Forbidden, invocation.NotInvocable:
-		return http.StatusForbidden
-	case invocation.SessionNotFound, invocation.InvocationNotFound, invocation.ExtensionNotFound, invocation.ResourceNotFound,
-		invocation.UnknownCapability, invocation.UnknownEvent, invocation.RouteNotFound:
-		return http.StatusNotFound
-	case invocation.MethodNotAllowed:
-		return http.StatusMethodNotAllowed
-	case invocation.Unavailable, invocation.DepthExceeded, invocation.IdempotencyConflict, invocation.ResourceConflict:
-		return http.StatusConflict
-	case invocation.PayloadTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case invocation.UnsupportedMediaType:
-		return http.StatusUnsupportedMediaType
-	case invocation.RateLimited:
-		return http.StatusTooManyRequests
-	case invocation.ServerError:
-		return http.StatusInternalServerError
-	case invocation.OptionsUnavailable:
-		return http.StatusBadGateway
-	case invocation.ServiceUnavailable:
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
+	status := wire.Status(e.Code)
+	return Problem{StatusCode: status, Error: http.StatusText(status), Refusal: wire.NewRefusal(e)}
 }

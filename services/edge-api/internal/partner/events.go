@@ -22,14 +22,6 @@ const (
 	allSelection = "*"       // of subscriptions only
 )
 
-type eventsPage struct {
-	Events    []wire.Event   `json:"events"`
-	HasMore   bool           `json:"hasMore"`
-	LastSeq   invocation.Seq `json:"lastSeq"`
-	OldestSeq invocation.Seq `json:"oldestSeq"`
-	Truncated bool           `json:"truncated"`
-}
-
 func (a *API) events(w http.ResponseWriter, r *http.Request, c intake.Caller) error {
 	q, err := eventQueryOf(door.ReadQuery(r))
 	if err != nil {
@@ -39,11 +31,7 @@ func (a *API) events(w http.ResponseWriter, r *http.Request, c intake.Caller) er
 	if err != nil {
 		return err
 	}
-	answer := eventsPage{HasMore: page.More, LastSeq: page.Last, OldestSeq: page.Oldest, Truncated: page.Truncated}
-	for _, e := range page.Events {
-		answer.Events = append(answer.Events, wire.NewEvent(e))
-	}
-	return door.Answer(w, http.StatusOK, answer)
+	return wire.Answer(w, http.StatusOK, wire.NewEventsPage(page))
 }
 
 // eventQueryOf reads the parameters of a page of events.
@@ -83,7 +71,7 @@ func (a *API) emit(w http.ResponseWriter, r *http.Request, c intake.Caller) erro
 	telemetry.NoteChain(r.Context(), telemetry.Chain{
 		CorrelationID: string(e.Chain.Correlation), Depth: e.Chain.Depth, EventID: string(e.ID),
 	})
-	return door.Answer(w, http.StatusCreated, wire.NewEvent(e))
+	return wire.Answer(w, http.StatusCreated, wire.NewEvent(e))
 }
 
 // emissionOf reads the body of an emission (contract section 3). A key may be

@@ -62,5 +62,5 @@ func (a *API) invocation(w http.ResponseWriter, r *http.Request, c intake.Caller
 func answerInvocation(w http.ResponseWriter, r *http.Request, inv invocation.Invocation) error {
 	telemetry.SetTraceID(w, string(inv.Chain.Correlation))
 	telemetry.NoteChain(r.Context(), platform.ChainOf(inv))
-	return door.Answer(w, http.StatusOK, wire.NewInvocation(inv))
+	return wire.Answer(w, http.StatusOK, wire.NewInvocation(inv))
 }

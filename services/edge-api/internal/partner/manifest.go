@@ -41,7 +41,7 @@ func (a *API) manifest(w http.ResponseWriter, r *http.Request, _ registry.Extens
 	if doc == nil {
 		return invocation.Refuse(invocation.ExtensionNotFound)
 	}
-	return door.Answer(w, http.StatusOK, newManifestAnswer(e, doc))
+	return wire.Answer(w, http.StatusOK, newManifestAnswer(e, doc))
 }
 
 // offered returns an extension and its manifest in force, or nil if it has
@@ -78,7 +78,7 @@ func (a *API) publish(w http.ResponseWriter, r *http.Request, own registry.Exten
 	for {
 		e, doc, err := a.published(r.Context(), own, body)
 		if err == nil {
-			return door.Answer(w, http.StatusOK, newManifestAnswer(e, doc))
+			return wire.Answer(w, http.StatusOK, newManifestAnswer(e, doc))
 		}
 		if invocation.CodeOf(err) != invocation.ResourceConflict {
 			return err

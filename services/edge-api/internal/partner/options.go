@@ -23,5 +23,5 @@ func (a *API) options(w http.ResponseWriter, r *http.Request, c intake.Caller) e
 	if err != nil {
 		return err
 	}
-	return door.Answer(w, http.StatusOK, wire.NewOptions(options))
+	return wire.Answer(w, http.StatusOK, wire.NewOptions(options))
 }

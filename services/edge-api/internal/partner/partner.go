@@ -9,6 +9,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/intake"
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/wire"
 	"github.com/latchwire/latchwire/services/edge-api/internal/door"
 )
 
@@ -59,7 +60,7 @@ func (a *API) session(next func(http.ResponseWriter, *http.Request, intake.Calle
 }
 
 func (a *API) caller(r *http.Request) (intake.Caller, error) {
-	return a.cfg.Intake.Caller(r.Context(), door.Credential(r, "Authorization"), sessionOf(r))
+	return a.cfg.Intake.Caller(r.Context(), wire.Single(r.Header, "Authorization"), sessionOf(r))
 }
 
 func sessionOf(r *http.Request) invocation.SessionID {
@@ -69,7 +70,7 @@ func sessionOf(r *http.Request) invocation.SessionID {
 // developer admits any developer token.
 func (a *API) developer(next func(http.ResponseWriter, *http.Request, registry.Extension) error) door.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		e, err := a.cfg.Intake.Developer(r.Context(), door.Credential(r, "Authorization"))
+		e, err := a.cfg.Intake.Developer(r.Context(), wire.Single(r.Header, "Authorization"))
 		if err != nil {
 			return err
 		}
