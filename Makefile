@@ -35,7 +35,7 @@ RUN_FLAGS ?=
 .PHONY: build
 build: ## Build every binary into .bin
 	@mkdir -p $(BIN)
-	@for s in edge-api dispatcher webhook-worker latchwire; do go build -o $(BIN)/$$s ./services/$$s/cmd/$$s; done
+	@for s in edge-api mcp dispatcher webhook-worker latchwire; do go build -o $(BIN)/$$s ./services/$$s/cmd/$$s; done
 
 .PHONY: test
 test: ## Every test, with the race detector

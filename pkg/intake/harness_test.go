@@ -1,20 +1,14 @@
 package intake_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
-
-	"github.com/latchwire/latchwire/pkg/broker"
 	"github.com/latchwire/latchwire/pkg/intake"
 	"github.com/latchwire/latchwire/pkg/invocation"
-	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
 	"github.com/latchwire/latchwire/pkg/platform"
 	"github.com/latchwire/latchwire/pkg/platform/platformtest"
-	"github.com/latchwire/latchwire/pkg/service"
 )
 
 // short is how long calls wait in tests that have nobody to settle them.
@@ -73,35 +67,10 @@ func (s *stand) echo(tb testing.TB, l platformtest.Lock, key string) intake.Call
 	return intake.Call{Caller: s.on(tb, l, "caller"), Command: "probe.echo", Key: key, Via: invocation.REST}
 }
 
-// settling settles every request that is recorded, as decide says, the way a
-// dispatcher does. Decide is never called twice for one call.
+// settling settles every request that is recorded, as decide says.
 func (s *stand) settling(tb testing.TB, decide func(invocation.Invocation) invocation.Outcome) {
 	tb.Helper()
-	p := s.Open(tb)
-	router, err := broker.NewRouter(p.Log, time.Minute)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for i := range p.Ledger.Partitions() {
-		sub := broker.NewSubscriber(p.Conn, broker.Subscription{Stream: ledger.InvocationStream(i), Durable: ledger.DispatchConsumer}, p.Log)
-		router.Handle(ledger.InvocationStream(i), sub, func(m *message.Message) error {
-			req, err := ledger.ParseRequest(broker.DeliveryOf(m))
-			if err != nil {
-				return err
-			}
-			standing, err := p.Ledger.Claim(m.Context(), req.Invocation, p.Ledger.Now().Add(time.Minute), 0)
-			if err != nil || !standing.Mine {
-				return errors.Join(err, errors.New("the request came twice"))
-			}
-			inv := req.Invocation.Settle(decide(req.Invocation), p.Ledger.Now())
-			if err := p.Ledger.Settle(m.Context(), standing.Claim, inv, nil); err != nil {
-				return err
-			}
-			return p.Ledger.Wake(inv, req.Reply)
-		})
-	}
-	platformtest.Run(tb, service.Part{Name: "settling", Run: router.Run})
-	<-router.Running()
+	platformtest.Settle(tb, s.Open(tb), decide)
 }
 
 // settle settles one call by hand.

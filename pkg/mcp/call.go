@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -37,11 +38,16 @@ func (s *Server) call(ctx context.Context, msg *message, c Call) ([]byte, *rpcEr
 	return b, nil
 }
 
-// contained makes an error of a panic (SEC-106).
+// contained makes an error of a panic (SEC-106). Its value is shown only where
+// the runtime wrote it: any other may hold what no log shall have (SEC-117).
 func contained(ctx context.Context, t Tool, c Call) (r Result, err error) {
 	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		switch v := recover().(type) {
+		case nil:
+		case runtime.Error:
+			err = fmt.Errorf("panic: %w\n%s", v, debug.Stack())
+		default:
+			err = fmt.Errorf("panic: a %T\n%s", v, debug.Stack())
 		}
 	}()
 	return t.Call(ctx, c)

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"github.com/latchwire/latchwire/pkg/egress"
+	"github.com/latchwire/latchwire/pkg/intake"
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/telemetry"
@@ -30,6 +31,27 @@ func (p *Platform) Record(ctx context.Context, r ledger.Request) (invocation.Inv
 	stored, created, err := p.Ledger.Record(ctx, r)
 	span.End(err)
 	return stored, created, err
+}
+
+// An Invoker runs a call: [intake.Intake.Invoke].
+type Invoker = func(context.Context, intake.Call) (intake.Answer, error)
+
+// Counted counts every call by how its admission ended; source is
+// [telemetry.SourceEdge] or [telemetry.SourceMCP].
+func (p *Platform) Counted(source string, next Invoker) Invoker {
+	m := p.Telemetry.Metrics()
+	return func(ctx context.Context, c intake.Call) (intake.Answer, error) {
+		a, err := next(ctx, c)
+		switch {
+		case err != nil:
+			m.Accepted(ctx, source, telemetry.ResultRejected, string(invocation.CodeOf(err)))
+		case a.Replayed:
+			m.Accepted(ctx, source, telemetry.ResultDuplicate, "")
+		default:
+			m.Accepted(ctx, source, telemetry.ResultAccepted, "")
+		}
+		return a, err
+	}
 }
 
 // Ask is the ledger's Ask under a span, whose context travels with the question.

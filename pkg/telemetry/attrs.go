@@ -39,6 +39,11 @@ const (
 	keyExtensionID   = "extension.id"
 	keyPurpose       = "webhook.purpose"
 	keyAttempt       = "webhook.attempt"
+
+	keyMCPMethod   = "mcp.method.name"
+	keyMCPVersion  = "mcp.protocol.version"
+	keyTool        = "gen_ai.tool.name"
+	keyAIOperation = "gen_ai.operation.name"
 )
 
 // The values of link.type: why a span points at one that is not its parent.
@@ -47,6 +52,7 @@ const (
 	linkChain    = "chain"    // the chain's span that this span's work led to
 	linkCause    = "cause"    // the stored cause's span
 	linkCreation = "creation" // the span that sent the message
+	linkAmbient  = "ambient"  // the HTTP request that carried a tool call of another trace
 )
 
 // other stands for every value outside a closed set, as the conventions ask.

@@ -13,6 +13,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
 	"github.com/latchwire/latchwire/pkg/platform"
 	"github.com/latchwire/latchwire/pkg/service"
+	"github.com/latchwire/latchwire/pkg/telemetry"
 	"github.com/latchwire/latchwire/services/edge-api/internal/admin"
 	"github.com/latchwire/latchwire/services/edge-api/internal/partner"
 )
@@ -73,7 +74,7 @@ func New(p *platform.Platform, h *service.Health, cfg Config) ([]service.Part, h
 	}
 	in := intake.New(p.Ledger, p.Registry, p.Catalog, intake.Config{Wait: cfg.Wait, Record: p.Record, Ask: p.Ask})
 	routes := partner.New(partner.Config{
-		Intake: in, Invoke: counted(p.Telemetry.Metrics(), in.Invoke), Registry: p.Registry, Catalog: p.Catalog, Now: p.Ledger.Now,
+		Intake: in, Invoke: p.Counted(telemetry.SourceEdge, in.Invoke), Registry: p.Registry, Catalog: p.Catalog, Now: p.Ledger.Now,
 	}).Routes()
 	routes = append(routes, admin.New(admin.Config{
 		Intake: in, Ledger: p.Ledger, Registry: p.Registry, Policy: p.Config.Egress.Policy,

@@ -32,6 +32,7 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.30.0 // indirect
 	github.com/klauspost/compress v1.20.4 // indirect
+	github.com/latchwire/latchwire/services/mcp v0.0.0
 	github.com/lithammer/shortuuid/v3 v3.0.7 // indirect
 	github.com/minio/highwayhash v1.0.4 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
@@ -78,3 +79,5 @@ replace github.com/latchwire/latchwire/services/edge-api => ../../services/edge-
 replace github.com/latchwire/latchwire/services/dispatcher => ../../services/dispatcher
 
 replace github.com/latchwire/latchwire/services/webhook-worker => ../../services/webhook-worker
+
+replace github.com/latchwire/latchwire/services/mcp => ../mcp

@@ -28,6 +28,7 @@ func (c *runSettings) register(s *service.Settings) {
 	c.HTTP.Register(s, "127.0.0.1:8080")
 	c.logs.Register(s)
 	c.Edge.Register(s)
+	c.MCP.Register(s)
 	c.Dispatch.Register(s)
 	s.String(&c.dataDir, "data-dir", ".latchwire", "where streams and demo.env are kept")
 	s.Int(&c.natsPort, "nats-port", 0, "port on loopback where the embedded NATS listens for others; 0 listens nowhere")

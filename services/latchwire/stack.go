@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/latchwire/latchwire/pkg/broker"
@@ -13,6 +14,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/telemetry"
 	"github.com/latchwire/latchwire/services/dispatcher"
 	edgeapi "github.com/latchwire/latchwire/services/edge-api"
+	mcpservice "github.com/latchwire/latchwire/services/mcp"
 	webhookworker "github.com/latchwire/latchwire/services/webhook-worker"
 )
 
@@ -22,6 +24,7 @@ type Config struct {
 	Server   broker.ServerConfig
 	HTTP     service.HTTPConfig
 	Edge     edgeapi.Config
+	MCP      mcpservice.Config
 	Dispatch dispatcher.Config
 	Webhooks webhookworker.Config
 	// Grace is what draining may take in all; zero means 30 s.
@@ -37,7 +40,7 @@ type Stack struct {
 }
 
 // New starts the embedded NATS, sets its streams up and builds the services.
-// OnListen in the HTTP configuration is told where the edge API listens. Run
+// OnListen in the HTTP configuration is told where the doors listen. Run
 // must follow: it closes what New opened.
 func New(ctx context.Context, cfg Config, t *telemetry.Providers, log *slog.Logger) (*Stack, error) {
 	server, err := broker.StartServer(cfg.Server)
@@ -73,6 +76,10 @@ func (s *Stack) build(ctx context.Context, t *telemetry.Providers, log *slog.Log
 	if err != nil {
 		return err
 	}
+	models, err := mcpservice.New(p, health, cfg.MCP)
+	if err != nil {
+		return err
+	}
 	dispatch, err := dispatcher.New(p, cfg.Dispatch) //nolint:contextcheck // its handlers get a context with each message
 	if err != nil {
 		return err
@@ -85,8 +92,19 @@ func (s *Stack) build(ctx context.Context, t *telemetry.Providers, log *slog.Log
 	s.parts = append(s.parts, p.Parts()...)
 	s.parts = append(s.parts, dispatch, webhooks)
 	s.parts = append(s.parts, edge...)
-	s.parts = append(s.parts, service.HTTPServer(cfg.HTTP, handler), health.Part(0))
+	s.parts = append(s.parts, service.HTTPServer(cfg.HTTP, together(handler, models)), health.Part(0))
 	return nil
+}
+
+// together serves both doors at one address.
+func together(edge, models http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if mcpservice.Serves(r.URL.Path) {
+			models.ServeHTTP(w, r)
+			return
+		}
+		edge.ServeHTTP(w, r)
+	})
 }
 
 func (s *Stack) setup(ctx context.Context, cfg platform.Config, log *slog.Logger) error {

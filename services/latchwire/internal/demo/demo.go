@@ -110,6 +110,7 @@ func (d *Demo) start(ctx context.Context, extensions []*extension) ([]*http.Serv
 	if err := d.seed(ctx, extensions, urls); err != nil {
 		return servers, fmt.Errorf("seed the demo: %w", err)
 	}
+	d.env["MCP"] = d.env["BASE"] + "/api/extensions/sessions/" + d.env["SESSION"] + "/mcp/v2"
 	if err := d.env.write(filepath.Join(d.cfg.Dir, "demo.env")); err != nil {
 		return servers, err
 	}
@@ -134,6 +135,10 @@ Latchwire is up at %[1]s
   # what happened on the lock
   curl -sS "$BASE/api/extensions/sessions/$SESSION/events" -H "Authorization: Bearer $TOKEN"
 
+  # the same lock for a language model, by any MCP client
+  npx --yes @modelcontextprotocol/inspector@2.12.0 --cli "$MCP" --transport http \
+    --header "Authorization: Bearer $TOKEN" --method tools/list
+
   # probe.echo calls whatever listens at %[3]s
 
 Ctrl-C stops it; what was recorded is there again at the next start.
@@ -147,7 +152,7 @@ type env map[string]string
 
 // keys are the lines of demo.env, in their order.
 func keys() []string {
-	return []string{"BASE", "TOKEN", "SESSION", "ADMIN_TOKEN", "LOCK", "PUBLISH", "PUBLISH_TOKEN"}
+	return []string{"BASE", "TOKEN", "SESSION", "ADMIN_TOKEN", "LOCK", "PUBLISH", "PUBLISH_TOKEN", "MCP"}
 }
 
 func readEnv(path string) (env, error) {
