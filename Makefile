@@ -64,6 +64,12 @@ smoke: build ## Run every command of the README
 processes: build $(NATS_SERVER) ## The end-to-end tests against separate processes, two of each service
 	NATS_SERVER=$(NATS_SERVER) BIN=$(BIN) scripts/processes go test -count=1 ./services/latchwire/e2e
 
+.PHONY: conformance
+conformance: ## The official MCP suite and clients against the whole pipeline; needs npm
+	cd $(NODE_DIR) && npm install --silent --ignore-scripts # by the lock file; ci wants packages of other systems
+	LATCHWIRE_NODE=$(CURDIR)/$(NODE_DIR) go test -count=1 ./services/latchwire/conformance
+NODE_DIR := services/latchwire/conformance/node
+
 $(GOLANGCI_LINT):
 	@$(call install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION),$@)
 $(DEADCODE):

@@ -4,7 +4,15 @@ go 1.26.0
 
 require github.com/latchwire/latchwire/pkg v0.0.0
 
-require github.com/latchwire/latchwire/contracts v0.0.0 // indirect
+require (
+	github.com/google/jsonschema-go v0.4.3 // indirect
+	github.com/latchwire/latchwire/contracts v0.0.0 // indirect
+	github.com/segmentio/asm v1.1.3 // indirect
+	github.com/segmentio/encoding v0.5.4 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+	golang.org/x/oauth2 v0.37.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+)
 
 require github.com/latchwire/latchwire/services/edge-api v0.0.0
 
@@ -12,6 +20,7 @@ require github.com/latchwire/latchwire/services/dispatcher v0.0.0
 
 require (
 	github.com/latchwire/latchwire/services/webhook-worker v0.0.0
+	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/nats-io/nats.go v1.55.0
 	github.com/nats-io/nuid v1.0.1
 	go.opentelemetry.io/otel/sdk v1.47.0

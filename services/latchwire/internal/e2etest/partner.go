@@ -35,15 +35,21 @@ type Hit struct {
 // the events that it subscribes to.
 type Offers struct {
 	Commands, Events, Subscriptions []string
+	// Options names an input field of every command that has options.
+	Options string
 }
 
 func (o Offers) document(slug string) map[string]any {
 	open := json.RawMessage(`{"type":"object"}`)
+	input := open
+	if o.Options != "" {
+		input = fmt.Appendf(nil, `{"type":"object","properties":{%q:{"type":"string","x-chaster-options":true}}}`, o.Options)
+	}
 	commands, events, subscriptions := []any{}, []any{}, []string{}
 	for _, c := range o.Commands {
 		commands = append(commands, map[string]any{
 			"id": slug + "." + c, "title": c, "description": c, "kind": "control", "invocableBy": []string{"extension"},
-			"inputSchema": open, "outputSchema": open, "deprecated": nil,
+			"inputSchema": input, "outputSchema": open, "deprecated": nil,
 		})
 	}
 	for _, e := range o.Events {
