@@ -30,7 +30,7 @@ func (p *Providers) Tool(ctx context.Context, c ToolCall) (context.Context, Span
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	}
 	ctx, span := p.tracer.Start(ctx, "tools/call "+c.Tool, opts...) //nolint:spancheck // EndTool ends it
-	return ctx, Span{span} //nolint:spancheck // EndTool ends it
+	return ctx, Span{span}                                          //nolint:spancheck // EndTool ends it
 }
 
 // EndTool ends the span of a tool call. Refused says that the caller got an

@@ -23,6 +23,7 @@ import (
 	edgeapi "github.com/latchwire/latchwire/services/edge-api"
 	"github.com/latchwire/latchwire/services/latchwire"
 	"github.com/latchwire/latchwire/services/latchwire/internal/e2etest"
+	mcpservice "github.com/latchwire/latchwire/services/mcp"
 	webhookworker "github.com/latchwire/latchwire/services/webhook-worker"
 )
 
@@ -41,6 +42,7 @@ func TestMain(m *testing.M) {
 func runAll(m *testing.M) (int, error) {
 	if base := os.Getenv("LATCHWIRE_E2E_BASE"); base != "" {
 		pipeline.Bases, pipeline.Admin = strings.Split(base, ","), os.Getenv("LATCHWIRE_ADMIN_TOKEN")
+		pipeline.Models = strings.Split(os.Getenv("LATCHWIRE_E2E_MCP"), ",")
 		return m.Run(), nil
 	}
 	dir, err := os.MkdirTemp("", "latchwire-e2e-")
@@ -55,58 +57,84 @@ func runAll(m *testing.M) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	second, replica, err := startReplica(ctx, stack.natsURL)
+	addrs, err := freeAddrs(2)
 	if err != nil {
 		return 1, err
 	}
-	pipeline.Bases = []string{first, second}
+	replica, err := startReplica(ctx, stack.natsURL, addrs)
+	if err != nil {
+		return 1, err
+	}
+	pipeline.Bases, pipeline.Models = []string{first, "http://" + addrs[0]}, []string{first, "http://" + addrs[1]}
 	code := m.Run()
 	stop()
 	return code, errors.Join(<-replica, <-stack.done)
 }
 
-// startReplica runs a second one of each service, as their own programs do.
-func startReplica(ctx context.Context, natsURL string) (string, chan error, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
+// freeAddrs returns addresses on loopback that somebody takes in a moment.
+func freeAddrs(n int) ([]string, error) {
+	var addrs []string
+	for range n {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer ln.Close() // all are held until the last is found
+		addrs = append(addrs, ln.Addr().String())
 	}
-	addr := ln.Addr().String()
-	ln.Close() // the edge takes it in a moment
+	return addrs, nil
+}
+
+// startReplica runs a second one of each service, as their own programs do: the
+// edge API and the MCP service at these addresses.
+func startReplica(ctx context.Context, natsURL string, addrs []string) (chan error, error) {
 	env := map[string]string{
 		"LATCHWIRE_NATS_URL": natsURL, "LATCHWIRE_EGRESS_ALLOW": "127.0.0.0/8", "LATCHWIRE_LOG_LEVEL": "error",
 		"LATCHWIRE_DELIVERY_RETRIES": "200ms,400ms", "LATCHWIRE_LIMIT_LOCK": strconv.Itoa(manyCalls),
 	}
+	programs := map[string]platform.Program{
+		addrs[0]: edgeapi.Program(), addrs[1]: mcpservice.Program(), "127.0.0.1:0": dispatcher.Program(), "localhost:0": webhookworker.Program(),
+	}
 	done := make(chan error, 1)
 	go func() {
-		errs := make(chan error, 3)
-		for name, program := range map[string]platform.Program{
-			addr: edgeapi.Program(), "127.0.0.1:0": dispatcher.Program(), "localhost:0": webhookworker.Program(),
-		} {
+		errs := make(chan error, len(programs))
+		for addr, program := range programs {
 			go func() {
 				errs <- program.Run(ctx, service.Process{
-					Name: program.Name, Args: []string{"--http-addr", name}, Stdout: os.Stderr, Stderr: os.Stderr,
+					Name: program.Name, Args: []string{"--http-addr", addr}, Stdout: os.Stderr, Stderr: os.Stderr,
 					LookupEnv: func(k string) (string, bool) { v, found := env[k]; return v, found },
 				})
 			}()
 		}
-		done <- errors.Join(<-errs, <-errs, <-errs)
+		var all error
+		for range programs {
+			all = errors.Join(all, <-errs)
+		}
+		done <- all
 	}()
-	base := "http://" + addr
+	for _, addr := range addrs {
+		if err := ready("http://"+addr, done); err != nil {
+			return nil, err
+		}
+	}
+	return done, nil
+}
+
+func ready(base string, ended <-chan error) error {
 	for range 300 {
 		if resp, err := http.Get(base + "/readyz"); err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
-				return base, done, nil
+				return nil
 			}
 		}
 		select {
-		case err := <-done:
-			return "", nil, fmt.Errorf("the second replica ended: %w", err)
+		case err := <-ended:
+			return fmt.Errorf("the second replica ended: %w", err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	return "", nil, errors.New("the second replica did not become ready")
+	return fmt.Errorf("%s did not become ready", base)
 }
 
 // manyCalls is the limit of calls on one lock in these tests, out of their way.

@@ -118,7 +118,9 @@ func (r report) pipeline(ctx context.Context, dir string, tracing bool, urls map
 	_, err = r.each(ctx, name, floor, func(ctx context.Context, _, _ int) error { return p.invoke(ctx, "echo") })
 	stop()
 	if err == nil && !tracing {
-		err = r.isolation(ctx, p)
+		if err = r.isolation(ctx, p); err == nil {
+			err = r.protocol(ctx, p)
+		}
 	}
 	if cerr := p.close(); err == nil {
 		err = cerr

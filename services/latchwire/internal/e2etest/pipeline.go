@@ -16,6 +16,8 @@ import (
 type Pipeline struct {
 	// Bases are the base URLs of the edge replicas.
 	Bases []string
+	// Models are the base URLs of the MCP replicas.
+	Models []string
 	// Admin is an admin token with every right.
 	Admin string
 	// Client sends the requests; nil is the default one.
