@@ -38,6 +38,10 @@ func (c *Config) Register(s *service.Settings) {
 	limit(s, &c.Ledger.Limits.Extension, "extension")
 	limit(s, &c.Ledger.Limits.Lock, "lock")
 	limit(s, &c.Ledger.Limits.Events, "events")
+	limit(s, &c.Ledger.Limits.Options, "options")
+	limit(s, &c.Ledger.Limits.MCPExtension, "mcp-extension")
+	limit(s, &c.Ledger.Limits.MCPLock, "mcp-lock")
+	limit(s, &c.Ledger.Limits.MCPRequests, "mcp-requests")
 	s.Check(func() error {
 		c.Ledger.Replicas, c.Ledger.MaxBytes = replicas(c.Profile), int64(mib)<<20
 		return c.Ledger.WithDefaults().Validate()
