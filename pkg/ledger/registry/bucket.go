@@ -74,12 +74,14 @@ func (b *bucket[T]) get(ctx context.Context, key string) (v stored[T], found boo
 	return v, true, nil
 }
 
-// fill caches what was read, unless the watch has delivered anything since seen:
-// the value may be gone.
+// fill caches what was read, unless the watch has delivered anything since seen
+// and has passed the value: it may be gone. A value that the watch has yet to
+// pass is kept, or what the watch delivers next would seem the newest, and the
+// next read would go back behind this one.
 func (b *bucket[T]) fill(key string, v stored[T], seen uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.seen == seen {
+	if b.seen == seen || v.revision > b.seen {
 		b.keep(key, v)
 	}
 }
