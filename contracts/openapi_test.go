@@ -74,6 +74,7 @@ func TestOpenAPIHasTheseOperations(t *testing.T) {
 		POST·/api/admin/extensions/{slug}/signing-secrets
 		POST·/api/admin/extensions/{slug}/tokens
 		POST·/api/admin/locks
+		POST·/api/admin/locks/{lockId}/acts
 		POST·/api/admin/locks/{lockId}/finish
 		POST·/api/admin/locks/{lockId}/sessions
 		POST·/api/admin/sessions/{sessionId}/main-tokens

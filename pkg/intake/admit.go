@@ -157,7 +157,7 @@ func (in *Intake) checkInput(_ context.Context, a *admission) error {
 }
 
 func (in *Intake) checkAvailability(_ context.Context, a *admission) error {
-	if r := available(a.lock.State, a.target, a.Command); r != "" {
+	if r := in.available(a.lock.State, a.target, a.Command); r != "" {
 		return invocation.Refuse(invocation.Unavailable).With("reason", string(r))
 	}
 	return nil
@@ -165,8 +165,8 @@ func (in *Intake) checkAvailability(_ context.Context, a *admission) error {
 
 // available returns why a capability of an extension cannot be called on a
 // lock right now, or nothing.
-func available(s lock.State, target registry.Extension, id invocation.CapabilityID) lock.Reason {
-	if r := lock.Available(s, id); r != "" {
+func (in *Intake) available(s lock.State, target registry.Extension, id invocation.CapabilityID) lock.Reason {
+	if r := lock.Available(s, id, in.ledger.Now()); r != "" {
 		return r
 	}
 	switch {

@@ -133,7 +133,7 @@ func TestRefusals(t *testing.T) {
 		"an extension that nobody has":        {on: l, call: intake.Call{Command: "nobody.echo"}, code: invocation.UnknownCapability},
 		"an extension that is not installed":  {on: l, call: intake.Call{Command: "elsewhere.echo"}, code: invocation.UnknownCapability},
 		"an extension without a manifest":     {on: l, call: intake.Call{Command: "silent.echo"}, code: invocation.UnknownCapability},
-		"a built-in without behaviour":        {on: l, call: intake.Call{Command: "tasks.assign"}, code: invocation.UnknownCapability},
+		"a built-in that is not installed":    {on: l, call: intake.Call{Command: "penalty.increment"}, code: invocation.UnknownCapability},
 		"a command that is not declared":      {on: l, call: intake.Call{Command: "probe.other"}, code: invocation.UnknownCapability},
 		"an event is no command":              {on: l, call: intake.Call{Command: "probe.done"}, code: invocation.UnknownCapability},
 		"a command of the lock, not declared": {on: l, call: intake.Call{Command: "lock.remove"}, code: invocation.UnknownCapability},

@@ -40,7 +40,7 @@ func (in *Intake) Capabilities(ctx context.Context, v Viewer) ([]Offer, error) {
 			return nil, err
 		}
 		if compiled != nil {
-			offers = append(offers, Offer{e, compiled, reasons(snap.State, e, compiled, v.As)})
+			offers = append(offers, Offer{e, compiled, in.reasons(snap.State, e, compiled, v.As)})
 		}
 	}
 	slices.SortStableFunc(offers, func(a, b Offer) int {
@@ -60,10 +60,10 @@ func rank(o Offer) int {
 	return 2
 }
 
-func reasons(s lock.State, e registry.Extension, m *manifest.Compiled, viewer invocation.Actor) map[invocation.CapabilityID]lock.Reason {
+func (in *Intake) reasons(s lock.State, e registry.Extension, m *manifest.Compiled, viewer invocation.Actor) map[invocation.CapabilityID]lock.Reason {
 	out := make(map[invocation.CapabilityID]lock.Reason)
 	for c := range m.Callables() {
-		if r := available(s, e, c.ID); r != "" {
+		if r := in.available(s, e, c.ID); r != "" {
 			out[c.ID] = r
 		} else if !c.Invocable(viewer) {
 			out[c.ID] = lock.NotInvocable

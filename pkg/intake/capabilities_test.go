@@ -43,9 +43,9 @@ func TestCapabilitiesAreInTheContractsOrder(t *testing.T) {
 	}
 	l := platformtest.NewLock(t, s.p, "zebra", "probe", "caller", "silent", "aardvark", "tasks")
 	got, _ := s.offers(t, l, invocation.ActorExtension)
-	// The lock first; one without a manifest offers nothing, and so does a
-	// built-in that this release does not know; kite is not installed.
-	if want := []invocation.Slug{"lock", "aardvark", "caller", "probe", "zebra"}; !slices.Equal(got, want) {
+	// The lock first, then built-ins; one without a manifest offers nothing; kite
+	// is not installed.
+	if want := []invocation.Slug{"lock", "tasks", "aardvark", "caller", "probe", "zebra"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/lock"
 )
 
 // A FieldQuery asks for the choices of an input field.
@@ -47,6 +48,11 @@ func (in *Intake) Options(ctx context.Context, q FieldQuery) (invocation.Options
 	s := q.Caller.Session
 	if err := in.ledger.Charge(ctx, ledger.Charge{Bucket: invocation.BucketOptions, Key: pairKey(s.Slug, s.Lock)}); err != nil {
 		return invocation.Options{}, err
+	}
+	if a.target.ID == "" {
+		if options, found := lock.Options(a.lock.State, q.Command, pointer, q.Search); found {
+			return options, nil
+		}
 	}
 	if !askable(a.target) {
 		return invocation.Options{}, invocation.Refuse(invocation.OptionsUnavailable)

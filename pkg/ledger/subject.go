@@ -27,6 +27,7 @@ const (
 	DispatchConsumer = "dispatch"
 	FanOutConsumer   = "fanout"
 	DeliverConsumer  = "deliver"
+	TimerConsumer    = "timers"
 )
 
 func join(parts ...string) string { return strings.Join(parts, ".") }
@@ -82,6 +83,15 @@ func blockSubject(b Block) string {
 func deliverySubject(d Delivery) string { return deliveryName("dlv", d) }
 
 func scheduleSubject(d Delivery) string { return deliveryName("tmr", d) }
+
+// dueSubject is where a lock's next timer arrives when its time has come.
+func dueSubject(lock invocation.LockID) string {
+	return join("due", strconv.Itoa(lock.Partition()), string(lock))
+}
+
+func timerSubject(lock invocation.LockID) string {
+	return join("tmr", strconv.Itoa(lock.Partition()), "lock", string(lock))
+}
 
 func deliveryName(kind string, d Delivery) string {
 	return join(kind, strconv.Itoa(d.Lock.Partition()), string(d.Extension), string(d.Lock), d.ID)

@@ -110,7 +110,7 @@ func partitionStreams(c Config, p int) []jetstream.StreamConfig {
 			MaxBytes: c.MaxBytes, Discard: discardOver(c.MaxBytes), AllowDirect: true,
 		},
 		{
-			Name: deliveryStream(p), Subjects: []string{"dlv." + n + ".>", "tmr." + n + ".>"},
+			Name: deliveryStream(p), Subjects: []string{"dlv." + n + ".>", "tmr." + n + ".>", "due." + n + ".*"},
 			Retention: jetstream.WorkQueuePolicy, AllowMsgSchedules: true, AllowDirect: true,
 		},
 	}
@@ -122,6 +122,7 @@ func partitionConsumers(c Config, p int) []broker.Consumer {
 		{Stream: invStream(p), Config: durable(c, DispatchConsumer, "inv."+n+".req.*")},
 		{Stream: lockStream(p), Config: durable(c, FanOutConsumer, "lock."+n+".*")},
 		{Stream: deliveryStream(p), Config: durable(c, DeliverConsumer, "dlv."+n+".>")},
+		{Stream: deliveryStream(p), Config: durable(c, TimerConsumer, "due."+n+".*")},
 	}
 }
 

@@ -37,7 +37,7 @@ func TestAvailability(t *testing.T) {
 		"a frozen lock can be toggled":                 {cold, "lock.toggle-freeze", ""},
 		"the timer can be hidden":                      {running, "lock.set-display-remaining-time", ""},
 		"the pillory needs its extension":              {running, "lock.pillory", lock.PilloryNotEnabled},
-		"the pillory needs behaviour":                  {withPillory.State, "lock.pillory", lock.PilloryNotEnabled},
+		"the pillory is there":                         {withPillory.State, "lock.pillory", ""},
 		"a partner's command is no matter of the lock": {running, "probe.echo", ""},
 		"nothing runs on a finished lock":              {done.State, "lock.add-time", lock.LockNotActive},
 		"not active goes before any other reason":      {done.State, "lock.freeze", lock.LockNotActive},
@@ -47,7 +47,7 @@ func TestAvailability(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := lock.Available(tt.state, tt.id); got != tt.want {
+			if got := lock.Available(tt.state, tt.id, noon()); got != tt.want {
 				t.Errorf("got reason %q, want %q", got, tt.want)
 			}
 			c, refusal := lock.Apply(tt.state, act(tt.id, `{"duration":60,"displayRemainingTime":false}`), noon())
@@ -76,7 +76,7 @@ func TestEveryCommandOfTheLockHasBehaviour(t *testing.T) {
 	cold := frozen(t, running, noon())
 	for _, id := range want {
 		s := running
-		if lock.Available(s, id) != "" {
+		if lock.Available(s, id, noon()) != "" {
 			s = cold
 		}
 		_, refusal := lock.Apply(s, act(id, `{"duration":60,"displayRemainingTime":false}`), noon())
@@ -118,8 +118,8 @@ func TestARefusalRejectsItsInvocation(t *testing.T) {
 func TestBuiltInsWithBehaviour(t *testing.T) {
 	t.Parallel()
 	for slug, want := range map[invocation.Slug]bool{
-		"lock": true, "tasks": false, "penalty": false, "verification-picture": false, "temporary-opening": false,
-		"pillory": false, "dice": false, "link": false, "wheel-of-fortune": false, "probe": false, "": false,
+		"lock": true, "tasks": true, "penalty": true, "verification-picture": true, "temporary-opening": true,
+		"pillory": true, "dice": true, "link": true, "wheel-of-fortune": true, "probe": false, "": false,
 	} {
 		if got := lock.Implemented(slug); got != want {
 			t.Errorf("got Implemented(%q) %t, want %t", slug, got, want)
@@ -128,8 +128,8 @@ func TestBuiltInsWithBehaviour(t *testing.T) {
 			t.Errorf("got %q among the built-ins %t, want %t", slug, got, want)
 		}
 	}
-	if got := lock.Commands("tasks"); len(got) != 0 {
-		t.Errorf("got commands %q of an extension without behaviour, want none", got)
+	if got := lock.Commands("probe"); len(got) != 0 {
+		t.Errorf("got commands %q of a partner, want none", got)
 	}
 }
 

@@ -12,8 +12,6 @@ import (
 // (contract section 12).
 const MaxDuration = 31_536_000
 
-const pillory invocation.Slug = "pillory"
-
 // lockCommands is what every lock can do by itself (contract section 12). The
 // wearer's bans are in the manifest: they are asked at admission.
 func lockCommands() map[invocation.CapabilityID]command {
@@ -28,24 +26,22 @@ func lockCommands() map[invocation.CapabilityID]command {
 	}
 }
 
-func whenFrozen(s State) Reason {
+func whenFrozen(s State, _ time.Time) Reason {
 	if s.Frozen() {
 		return AlreadyFrozen
 	}
 	return ""
 }
 
-func whenNotFrozen(s State) Reason {
+func whenNotFrozen(s State, _ time.Time) Reason {
 	if !s.Frozen() {
 		return NotFrozen
 	}
 	return ""
 }
 
-// withoutPillory blocks the pillory also where an older release installed it
-// and this one does not know it.
-func withoutPillory(s State) Reason {
-	if !s.Installed(pillory) || !Implemented(pillory) {
+func withoutPillory(s State, _ time.Time) Reason {
+	if s.Apps.Pillory == nil {
 		return PilloryNotEnabled
 	}
 	return ""
@@ -107,11 +103,16 @@ func freeze(s State, a Act, now time.Time) (Change, *Refusal) {
 // unfreeze moves the end by the whole time frozen, also beyond the maximum
 // date: time is never lost.
 func unfreeze(s State, a Act, now time.Time) (Change, *Refusal) {
+	s, frozen := s.thawed(now)
+	return a.does(s, "lock_unfrozen", fmt.Sprintf(`{"frozenMs":%d}`, frozen.Milliseconds())), nil
+}
+
+func (s State) thawed(now time.Time) (State, time.Duration) {
 	frozen := s.frozenFor(now)
 	s.EndDate = s.EndDate.Add(frozen)
 	s.FrozenMS += frozen.Milliseconds()
 	s.FrozenAt = nil
-	return a.does(s, "lock_unfrozen", fmt.Sprintf(`{"frozenMs":%d}`, frozen.Milliseconds())), nil
+	return s, frozen
 }
 
 func toggleFreeze(s State, a Act, now time.Time) (Change, *Refusal) {
@@ -119,11 +120,6 @@ func toggleFreeze(s State, a Act, now time.Time) (Change, *Refusal) {
 		return unfreeze(s, a, now)
 	}
 	return freeze(s, a, now)
-}
-
-// startPillory is reached only when the pillory has behaviour here.
-func startPillory(State, Act, time.Time) (Change, *Refusal) {
-	return Change{}, unavailable(PilloryNotEnabled)
 }
 
 func setDisplayRemainingTime(s State, a Act, _ time.Time) (Change, *Refusal) {

@@ -71,3 +71,13 @@ func field(input json.RawMessage, name string) (json.RawMessage, *Refusal) {
 func invalid(name, want string) *Refusal {
 	return &Refusal{Code: InvalidInput, Message: name + " must be " + want}
 }
+
+// inputOf reads an input that its schema has judged. It refuses what the schema
+// should have refused.
+func inputOf[T any](input json.RawMessage) (T, *Refusal) {
+	var v T
+	if err := json.Unmarshal(input, &v); err != nil {
+		return v, invalid("input", "by its schema")
+	}
+	return v, nil
+}

@@ -40,6 +40,9 @@ func Install(s State, slug invocation.Slug, session invocation.SessionID, now ti
 	i, _ := s.find(slug)
 	added := Installed{Slug: slug, Session: session, InstalledAt: invocation.Instant(now)}
 	s.Extensions = slices.Insert(slices.Clone(s.Extensions), i, added)
+	if b, known := builtOf(slug); known && b.install != nil {
+		b.install(&s.Apps, nil) // the default has no problems
+	}
 	return s.recomposed("extension_installed", slug), nil
 }
 
@@ -59,6 +62,9 @@ func Remove(s State, slug invocation.Slug) (Change, error) {
 		return Change{}, invocation.Refuse(invocation.ExtensionNotFound)
 	}
 	s.Extensions = slices.Delete(slices.Clone(s.Extensions), i, i+1)
+	if b, known := builtOf(slug); known && b.remove != nil {
+		b.remove(&s.Apps)
+	}
 	return s.recomposed("extension_removed", slug), nil
 }
 

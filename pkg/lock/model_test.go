@@ -185,7 +185,7 @@ func (r *run) check(t *rapid.T) {
 			r.state.Frozen(), r.state.DisplayRemainingTime, r.state.Status, r.frozen, r.visible)
 	}
 	for id, blocked := range map[invocation.CapabilityID]bool{"lock.freeze": r.frozen, "lock.unfreeze": !r.frozen} {
-		if got := lock.Available(r.state, id); (got != "") != blocked {
+		if got := lock.Available(r.state, id, r.now); (got != "") != blocked {
 			t.Fatalf("got reason %q for %s, want blocked %t", got, id, blocked)
 		}
 	}

@@ -74,8 +74,10 @@ type State struct {
 	DisplayRemainingTime bool `json:"displayRemainingTime"`
 	// Extensions are in the order of their slugs.
 	Extensions []Installed `json:"extensions"`
-	CreatedAt  time.Time   `json:"createdAt"`
-	FinishedAt *time.Time  `json:"finishedAt"` // nil while active
+	// Apps is what the installed built-in ones remember.
+	Apps       Apps       `json:"apps,omitzero"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	FinishedAt *time.Time `json:"finishedAt"` // nil while active
 }
 
 // Frozen reports whether the timer stands still.

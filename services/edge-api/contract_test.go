@@ -188,6 +188,7 @@ func TestBodiesAreTakenAndRefusedAsTheirSchemasSay(t *testing.T) {
 		"admin-developer-token-request": {admin, http.MethodPost, "/api/admin/extensions/" + s.slug + "/tokens"},
 		"admin-token-request":           {admin, http.MethodPost, "/api/admin/tokens"},
 		"admin-lock-request":            {admin, http.MethodPost, "/api/admin/locks"},
+		"admin-act-request":             {admin, http.MethodPost, "/api/admin/locks/" + s.lock + "/acts"},
 		"admin-session-request":         {admin, http.MethodPost, "/api/admin/locks/" + s.lock + "/sessions"},
 		"admin-main-token-request":      {admin, http.MethodPost, "/api/admin/sessions/" + s.id + "/main-tokens"},
 	}

@@ -36,7 +36,7 @@ func (c *Config) Register(s *service.Settings) {
 func Program() platform.Program {
 	var cfg Config
 	return platform.Program{
-		Name: "mcp", Summary: "Serves MCP, for language models.", Addr: "127.0.0.1:8083",
+		Name: "mcp", Summary: "Serves MCP, for language models.", Addr: "127.0.0.1:8084",
 		Register: cfg.Register,
 		Build: func(p *platform.Platform, h *service.Health) ([]service.Part, http.Handler, error) {
 			handler, err := New(p, h, cfg)

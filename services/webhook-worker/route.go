@@ -55,9 +55,15 @@ func deliverView() view {
 }
 
 func announceView() view {
-	return view{destination: "kv.manifests", worker: telemetry.WorkerFanOut, quiet: slog.LevelInfo, chain: func(broker.Delivery) telemetry.Chain {
-		return telemetry.Chain{}
-	}}
+	return view{destination: "kv.manifests", worker: telemetry.WorkerFanOut, quiet: slog.LevelInfo, chain: noChain}
+}
+
+func timerView() view {
+	return view{destination: "due.p", worker: telemetry.WorkerFanOut, quiet: slog.LevelInfo, chain: noChain}
+}
+
+func noChain(broker.Delivery) telemetry.Chain {
+	return telemetry.Chain{}
 }
 
 // addRoute adds a route to the router.

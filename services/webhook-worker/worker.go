@@ -13,6 +13,7 @@ import (
 	"github.com/latchwire/latchwire/services/webhook-worker/internal/deliver"
 	"github.com/latchwire/latchwire/services/webhook-worker/internal/fanout"
 	"github.com/latchwire/latchwire/services/webhook-worker/internal/outbox"
+	"github.com/latchwire/latchwire/services/webhook-worker/internal/timers"
 )
 
 // Program returns the worker as a process.
@@ -49,6 +50,7 @@ func New(p *platform.Platform, cfg Config) (service.Part, error) {
 	for i := range p.Ledger.Partitions() {
 		addRoute(p, router, route{ledger.LockStream(i), ledger.FanOutConsumer, fanout.InFlight, fanOutView(), events.Handle})
 		addRoute(p, router, route{ledger.DeliveryStream(i), ledger.DeliverConsumer, deliver.InFlight, deliverView(), hooks.Handle})
+		addRoute(p, router, route{ledger.DeliveryStream(i), ledger.TimerConsumer, timers.InFlight, timerView(), timers.New(p.Ledger).Handle})
 	}
 	addRoute(p, router, route{ledger.ManifestStream, ledger.AnnounceConsumer, announcements, announceView(), announce.New(p).Handle})
 	return service.Part{Name: "webhook-worker", Run: func(ctx context.Context) error {

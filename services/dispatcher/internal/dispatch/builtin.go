@@ -50,6 +50,9 @@ func (d *Dispatcher) applyBuiltIn(ctx context.Context, req ledger.Request) error
 	}
 	crashpoint.Here(crashpoint.AfterClaim)
 	began := d.ledger.Now()
+	if inv.Capability == invocation.Query {
+		return d.settle(ctx, req, standing.Claim, answer(snap.State, inv), began)
+	}
 	change.Once, change.After = inv.ID, standing.Claim.LockSeq
 	change.Decide = d.decide(inv, takenOver)
 	o, err := d.outcome(ctx, change)
@@ -58,6 +61,15 @@ func (d *Dispatcher) applyBuiltIn(ctx context.Context, req ledger.Request) error
 	}
 	crashpoint.Here(crashpoint.AfterApply)
 	return d.settle(ctx, req, standing.Claim, o, began)
+}
+
+// answer answers a query, which changes nothing and may be asked again.
+func answer(s lock.State, inv invocation.Invocation) invocation.Outcome {
+	result, refusal := lock.Ask(s, inv.Command)
+	if refusal != nil {
+		return refusal.Outcome()
+	}
+	return invocation.Completes(result)
 }
 
 // refusedError carries a refusal out of the change that it prevented.

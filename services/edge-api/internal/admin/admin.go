@@ -61,6 +61,7 @@ func (a *API) Routes() []door.Route {
 		a.route(http.MethodPost, "/api/admin/locks", a.createLock),
 		a.route(http.MethodGet, lock, a.getLock),
 		a.route(http.MethodPost, lock+"/finish", a.finishLock),
+		a.route(http.MethodPost, lock+"/acts", a.performAct),
 		a.route(http.MethodGet, lock+"/sessions", a.listSessions),
 		a.route(http.MethodPost, lock+"/sessions", a.createSession),
 		a.route(http.MethodGet, lock+"/history", a.readHistory),

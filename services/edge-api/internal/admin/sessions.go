@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -60,6 +61,7 @@ func (a *API) createSession(w http.ResponseWriter, r *http.Request) error {
 	if !invocation.ValidSlug(slug) {
 		f.Wrong("slug", `must match pattern "^[a-z0-9-]{1,40}$"`)
 	}
+	config, _ := f.Raw("config")
 	if err := f.Err(); err != nil {
 		return err
 	}
@@ -71,7 +73,7 @@ func (a *API) createSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	// A caller that hangs up leaves neither half of it behind.
-	err = a.install(context.WithoutCancel(r.Context()), s)
+	err = a.install(context.WithoutCancel(r.Context()), s, config)
 	return ok(w, http.StatusCreated, newSession(s), err)
 }
 
@@ -92,7 +94,7 @@ func (a *API) installable(ctx context.Context, slug invocation.Slug) error {
 // leaves a session that nobody was told of, and never a lock with a session
 // that does not exist. Where the lock refuses, the session is taken back; where
 // it is not known what the lock did, it stays.
-func (a *API) install(ctx context.Context, s registry.Session) error {
+func (a *API) install(ctx context.Context, s registry.Session, config json.RawMessage) error {
 	if err := a.registry.CreateSession(ctx, s); err != nil {
 		return err
 	}
@@ -101,10 +103,15 @@ func (a *API) install(ctx context.Context, s registry.Session) error {
 		return err
 	}
 	_, err = a.change(ctx, snap, func(state lock.State, _ time.Time) (lock.Change, error) {
-		return lock.Install(state, s.Slug, s.ID, s.InstalledAt)
+		c, err := lock.Install(state, s.Slug, s.ID, s.InstalledAt)
+		if err != nil || config == nil {
+			return c, err
+		}
+		c.State, err = lock.Configure(c.State, s.Slug, config)
+		return c, err
 	})
 	switch invocation.CodeOf(err) { //nolint:exhaustive // these are what Install refuses with
-	case invocation.ResourceConflict, invocation.Unavailable, invocation.InvalidInput:
+	case invocation.ResourceConflict, invocation.Unavailable, invocation.InvalidInput, invocation.ExtensionNotFound:
 		if gone := a.registry.DeleteSession(ctx, s.ID); gone != nil {
 			return gone
 		}

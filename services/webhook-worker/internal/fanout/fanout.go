@@ -52,6 +52,9 @@ func (h *Handler) Handle(ctx context.Context, m broker.Delivery) error {
 }
 
 func (h *Handler) follow(ctx context.Context, entry ledger.Entry) error {
+	if err := h.schedule(ctx, entry); err != nil {
+		return err
+	}
 	events := entry.Committed()
 	links, err := h.index(events)
 	if err != nil {
@@ -77,6 +80,22 @@ func (h *Handler) follow(ctx context.Context, entry ledger.Entry) error {
 		}
 	}
 	return broken
+}
+
+// schedule sees to it that what is next on the lock happens. Where the log has
+// moved on, the newest state counts: transitions may be worked on out of order.
+func (h *Handler) schedule(ctx context.Context, entry ledger.Entry) error {
+	if _, found := entry.State.NextTimer(); !found {
+		return nil
+	}
+	snap, err := h.platform.Ledger.Lock(ctx, entry.Lock)
+	if err != nil {
+		return err
+	}
+	if at, found := snap.State.NextTimer(); found {
+		return h.platform.Ledger.ScheduleTimer(ctx, entry.Lock, at)
+	}
+	return nil
 }
 
 // index begins to note the events in their chains.

@@ -1,0 +1,34 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/latchwire/latchwire/pkg/broker"
+	"github.com/latchwire/latchwire/pkg/invocation"
+)
+
+// ScheduleTimer has a lock looked at when the next of its timers is due, by any
+// replica and across restarts. It replaces what was scheduled for the lock
+// before: a lock has one schedule, and what is due its state says.
+func (l *Ledger) ScheduleTimer(ctx context.Context, lock invocation.LockID, at time.Time) error {
+	m := nats.NewMsg(timerSubject(lock))
+	// The client's helper cuts to whole seconds and so fires early.
+	m.Header.Set(jetstream.ScheduleHeader, "@at "+at.UTC().Format(time.RFC3339Nano))
+	m.Header.Set(jetstream.ScheduleTargetHeader, dueSubject(lock))
+	_, err := l.put(ctx, m)
+	return err
+}
+
+// ParseTimer returns the lock that is to be looked at.
+func ParseTimer(d broker.Delivery) (invocation.LockID, error) {
+	lock := invocation.LockID(lastToken(d.Subject))
+	if !invocation.ValidID(string(lock)) || dueSubject(lock) != d.Subject {
+		return "", fmt.Errorf("%q is no timer's subject", d.Subject)
+	}
+	return lock, nil
+}
