@@ -59,7 +59,8 @@ func (x *story) take(c lock.Change) {
 	x.said = append(x.said, "history "+c.History[0].Type)
 }
 
-// run runs a command and wants these events, or the refusal "! code".
+// Running a command wants these events and the line of the history, or its
+// refusal, which begins with an exclamation mark.
 func (x *story) run(id invocation.CapabilityID, input string, want ...string) {
 	x.t.Helper()
 	c, refusal := lock.Apply(x.state, act(id, input), x.now)

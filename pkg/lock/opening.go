@@ -103,8 +103,7 @@ func relock(s State, p Play, now time.Time) (Change, *Refusal) {
 	}
 	var events []invocation.Emission
 	if ends := o.OpenedAt.Add(seconds(o.OpeningTime)); !o.Late && now.After(ends) { // before its timer
-		var late Change
-		late = s.late(ends)
+		late := s.late(ends)
 		s, events = late.State, late.Events
 	}
 	penalty := int64(0)

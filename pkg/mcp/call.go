@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -12,7 +13,7 @@ import (
 
 // call runs a tool. An unknown one is a protocol error, in band (MCP-44).
 func (s *Server) call(ctx context.Context, msg *message, c Call) ([]byte, *rpcError) {
-	name, ok := text(msg.params.Name)
+	name, ok := text(msg.params.name)
 	if !ok {
 		return nil, invalidParams("name must be a string")
 	}
@@ -20,22 +21,25 @@ func (s *Server) call(ctx context.Context, msg *message, c Call) ([]byte, *rpcEr
 	if !found {
 		return nil, &rpcError{Code: codeInvalidParams, Message: "Unknown tool: " + excerpt(name)}
 	}
-	if c.Arguments, ok = msg.params.arguments(); !ok {
+	if c.Arguments, ok = msg.params.object(); !ok {
 		return nil, invalidParams("arguments must be an object")
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.MaxWait)
+	bounded, cancel := context.WithTimeout(ctx, s.cfg.MaxWait)
 	defer cancel()
-	result, err := contained(ctx, tool, c)
-	if err != nil {
+	result, err := contained(bounded, tool, c)
+	var b []byte
+	if err == nil {
+		b, err = s.result(result, c.Version)
+	}
+	switch {
+	case err == nil:
+		return b, nil
+	case errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled):
+		// The client has left, which is no failure.
+	default:
 		s.log.LogAttrs(ctx, slog.LevelError, "tool failed", slog.String("tool", name), slog.Any("error", err))
-		return nil, &rpcError{Code: codeInternal, Message: "Internal error"}
 	}
-	b, err := s.result(result, c.Version)
-	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelError, "result not encoded", slog.String("tool", name), slog.Any("error", err))
-		return nil, &rpcError{Code: codeInternal, Message: "Internal error"}
-	}
-	return b, nil
+	return nil, &rpcError{Code: codeInternal, Message: "Internal error"}
 }
 
 // contained makes an error of a panic (SEC-106). Its value is shown only where
@@ -53,9 +57,16 @@ func contained(ctx context.Context, t Tool, c Call) (r Result, err error) {
 	return t.Call(ctx, c)
 }
 
+// errNoObject is about a result that no client could read.
+var errNoObject = errors.New("the structured result is no JSON object")
+
 // result writes what a tool answered, in the form of the revision: legacy
 // results have no more than legacy clients know (MCP-26, MCP-30, MCP-66).
 func (s *Server) result(r Result, version string) ([]byte, error) {
+	structured := jsontext.Value(r.Structured)
+	if structured.Kind() != '{' || !structured.IsValid(jsontext.AllowDuplicateNames(true)) {
+		return nil, errNoObject
+	}
 	b := make([]byte, 0, len(r.Structured)+len(r.Text)+len(r.Text)/4+len(s.modernHead)+128)
 	if version == Modern {
 		b = append(b, s.modernHead[:len(s.modernHead)-1]...)
@@ -66,7 +77,7 @@ func (s *Server) result(r Result, version string) ([]byte, error) {
 	b = append(b, `"content":[{"type":"text","text":`...)
 	b, err := jsontext.AppendQuote(b, r.Text)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the text: %w", err)
 	}
 	b = append(b, `}],"structuredContent":`...)
 	b = append(b, r.Structured...)

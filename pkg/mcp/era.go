@@ -21,10 +21,10 @@ const (
 // table of a URL that serves both eras. What the body says is the truth, headers
 // mirror it.
 func eraOf(h http.Header, m meta) (version string, refused *rpcError) {
-	named, given := "", m.Version != nil
+	named, given := "", m.version != nil
 	if given {
 		var ok bool
-		if named, ok = text(m.Version); !ok {
+		if named, ok = text(m.version); !ok {
 			return "", badMeta("_meta io.modelcontextprotocol/protocolVersion must be a string")
 		}
 	}
@@ -62,32 +62,33 @@ func checkModern(h http.Header, msg *message, m meta) *rpcError {
 	if err := checkName(h, msg); err != nil {
 		return err
 	}
-	if m.Capabilities.Kind() != '{' {
+	if m.capabilities.Kind() != '{' {
 		return badMeta("_meta must have io.modelcontextprotocol/clientCapabilities")
 	}
-	if m.Client != nil && !isImplementation(m.Client) {
+	if m.client != nil && !isImplementation(m.client) {
 		return badMeta("_meta io.modelcontextprotocol/clientInfo must have a name and a version")
 	}
-	if m.LogLevel != nil && !isLogLevel(m.LogLevel) {
+	if m.logLevel != nil && !isLogLevel(m.logLevel) {
 		return badMeta("_meta io.modelcontextprotocol/logLevel is unknown")
 	}
 	return nil
 }
 
 // checkName compares Mcp-Name with what the method is about (MCP-16, MCP-17).
+// Where the body names nothing, the method itself has to say so.
 func checkName(h http.Header, msg *message) *rpcError {
 	var about jsontext.Value
 	switch msg.method {
 	case "tools/call", "prompts/get":
-		about = msg.params.Name
+		about = msg.params.name
 	case "resources/read":
-		about = msg.params.URI
+		about = msg.params.uri
 	default:
 		return nil
 	}
 	name, ok := text(about)
 	if !ok {
-		return badMeta("the name must be a string")
+		return nil
 	}
 	header, ok := single(h, nameHeader)
 	if header, ok = decodeSentinel(header, ok); !ok || header != name {

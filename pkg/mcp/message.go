@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/latchwire/latchwire/pkg/manifest/strictjson"
@@ -36,64 +35,131 @@ type message struct {
 // envelope is the outermost object. Other members are ignored, whatever their
 // case (S-01).
 type envelope struct {
-	JSONRPC jsontext.Value `json:"jsonrpc"`
-	ID      jsontext.Value `json:"id"`
-	Method  jsontext.Value `json:"method"`
-	Params  jsontext.Value `json:"params"`
-	Result  jsontext.Value `json:"result"`
-	Error   jsontext.Value `json:"error"`
+	version, id, method, params jsontext.Value
+	answers                     bool // has a result or an error
+}
+
+// open reads the outermost object and reports whether it is one, whatever else
+// is wrong with it. An id that stands there twice is none.
+func (e *envelope) open(body []byte) bool {
+	ids := 0
+	ok := each(body, func(name string, v jsontext.Value) {
+		switch name {
+		case "jsonrpc":
+			e.version = v
+		case "id":
+			e.id = v
+			ids++
+		case "method":
+			e.method = v
+		case "params":
+			e.params = v
+		case "result", "error":
+			e.answers = true
+		}
+	})
+	if ids > 1 {
+		e.id = nil
+	}
+	return ok
 }
 
 // params is what the methods that are served take.
 type params struct {
-	Name            jsontext.Value `json:"name"`
-	URI             jsontext.Value `json:"uri"`
-	Arguments       jsontext.Value `json:"arguments"`
-	Cursor          jsontext.Value `json:"cursor"`
-	ProtocolVersion jsontext.Value `json:"protocolVersion"`
-	Meta            jsontext.Value `json:"_meta"`
+	name, uri, arguments, cursor, protocolVersion, meta jsontext.Value
+}
+
+func (p *params) open(raw jsontext.Value) bool {
+	return each(raw, func(name string, v jsontext.Value) {
+		switch name {
+		case "name":
+			p.name = v
+		case "uri":
+			p.uri = v
+		case "arguments":
+			p.arguments = v
+		case "cursor":
+			p.cursor = v
+		case "protocolVersion":
+			p.protocolVersion = v
+		case "_meta":
+			p.meta = v
+		}
+	})
+}
+
+// each hands on the members of an object, names exactly as they are spelled and
+// values as they were written. It reports whether raw is an object; of one with
+// a broken end it hands on what stands before that.
+func each(raw []byte, take func(name string, v jsontext.Value)) bool {
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return false
+	}
+	for d.PeekKind() == '"' {
+		t, err := d.ReadToken()
+		if err != nil {
+			return false
+		}
+		name := t.String()
+		v, err := d.ReadValue()
+		if err != nil {
+			return false
+		}
+		end := int(d.InputOffset()) // v itself lives no longer than the decoder's buffer
+		take(name, raw[end-len(v):end:end])
+	}
+	_, err := d.ReadToken()
+	return err == nil
 }
 
 // parse reads a body (MCP-08, MCP-22). The message that comes with an error has
-// the id, if it could be read. The bytes of a message are its own.
+// the id, if it could be read (MCP-32). A message refers to the body.
 func parse(body []byte) (*message, *rpcError) {
 	m := &message{}
 	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
 		return m, invalidRequest("batches are not served")
 	}
-	var e envelope
 	bad := strictjson.Check(body, strictjson.Limits{Depth: maxDepth, Values: maxValues})
-	switch reason := strictjson.ReasonOf(bad); {
-	case reason == strictjson.Malformed:
+	if strictjson.ReasonOf(bad) == strictjson.Malformed {
 		return m, &rpcError{Code: codeParse, Message: "Parse error: the body is no JSON text", status: http.StatusBadRequest}
-	case reason == strictjson.DuplicateName:
-		return m, invalidRequest("an object has two equal names")
-	case jsonv2.Unmarshal(body, &e) != nil:
-		return m, invalidRequest("must be an object")
 	}
-	if e.Method == nil && (e.Result != nil || e.Error != nil) {
+	var e envelope
+	whole := e.open(body)
+	switch {
+	case bad != nil && !whole: // it also ends badly, behind what was refused
+		return m, invalid(bad)
+	case !whole:
+		return m, invalidRequest("must be an object")
+	case e.method == nil && e.answers:
 		return m, nil // a response, which nobody waits for
 	}
-	if e.ID != nil {
-		if !validID(e.ID) {
+	if e.id != nil {
+		if !validID(e.id) {
 			return m, invalidRequest("id must be a string of at most 256 bytes or an integer within 2^53")
 		}
-		m.id = e.ID
+		m.id = e.id
 	}
 	if bad != nil {
-		return m, invalidRequest(bad.Error())
+		return m, invalid(bad)
 	}
-	if string(e.JSONRPC) != `"2.0"` {
+	if string(e.version) != `"2.0"` {
 		return m, invalidRequest(`jsonrpc must be "2.0"`)
 	}
 	var ok bool
-	if m.method, ok = text(e.Method); !ok || m.method == "" {
+	if m.method, ok = text(e.method); !ok || m.method == "" {
 		return m, invalidRequest("method must be a string")
 	}
-	if e.Params != nil && e.Params.Kind() != 'n' {
-		m.badly = e.Params.Kind() != '{' || jsonv2.Unmarshal(e.Params, &m.params) != nil
-	}
+	m.badly = given(e.params) && !m.params.open(e.params)
 	return m, nil
+}
+
+// invalid makes an error of what strictjson refused.
+func invalid(bad error) *rpcError {
+	if strictjson.ReasonOf(bad) == strictjson.DuplicateName {
+		return invalidRequest("an object has two equal names")
+	}
+	return invalidRequest(bad.Error())
 }
 
 func validID(id jsontext.Value) bool {
@@ -121,29 +187,39 @@ func given(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != 'n' }
 
 // meta is what _meta says of a request (MCP-23 to MCP-28).
 type meta struct {
-	Version      jsontext.Value `json:"io.modelcontextprotocol/protocolVersion"`
-	Capabilities jsontext.Value `json:"io.modelcontextprotocol/clientCapabilities"`
-	Client       jsontext.Value `json:"io.modelcontextprotocol/clientInfo"`
-	LogLevel     jsontext.Value `json:"io.modelcontextprotocol/logLevel"`
-	Traceparent  jsontext.Value `json:"traceparent"`
+	version, capabilities, client, logLevel, traceparent jsontext.Value
 }
 
-func (p params) meta() meta {
+func (p params) readMeta() meta {
 	var m meta
-	if p.Meta.Kind() == '{' && jsonv2.Unmarshal(p.Meta, &m) != nil {
-		return meta{}
+	if p.meta == nil {
+		return m
 	}
+	each(p.meta, func(name string, v jsontext.Value) {
+		switch name {
+		case "io.modelcontextprotocol/protocolVersion":
+			m.version = v
+		case "io.modelcontextprotocol/clientCapabilities":
+			m.capabilities = v
+		case "io.modelcontextprotocol/clientInfo":
+			m.client = v
+		case "io.modelcontextprotocol/logLevel":
+			m.logLevel = v
+		case "traceparent":
+			m.traceparent = v
+		}
+	})
 	return m
 }
 
-// arguments returns what a tool is given; left out and null stand for none
+// object returns what a tool is given; left out and null stand for none
 // (MCP-45, S-10).
-func (p params) arguments() (json.RawMessage, bool) {
+func (p params) object() (json.RawMessage, bool) {
 	switch {
-	case !given(p.Arguments):
+	case !given(p.arguments):
 		return json.RawMessage("{}"), true
-	case p.Arguments.Kind() == '{':
-		return json.RawMessage(p.Arguments), true
+	case p.arguments.Kind() == '{':
+		return json.RawMessage(p.arguments), true
 	}
 	return nil, false
 }

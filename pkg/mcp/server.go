@@ -166,7 +166,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // answer answers a request.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, msg *message) {
-	m := msg.params.meta()
+	m := msg.params.readMeta()
 	version, failed := eraOf(r.Header, m)
 	if failed == nil && version == Modern {
 		failed = checkModern(r.Header, msg, m)
@@ -180,8 +180,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, msg *message) {
 		ctx = context.WithoutCancel(ctx)
 	}
 	result, failed := s.dispatch(ctx, msg, m, version)
-	if ctx.Err() != nil {
-		return // cancelled: nobody reads an answer
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return // nobody reads an answer
 	}
 	status := http.StatusOK
 	if failed != nil && version == Modern {
@@ -198,7 +198,7 @@ func (s *Server) dispatch(ctx context.Context, msg *message, m meta, version str
 	switch {
 	case msg.method == "tools/call":
 		return s.call(ctx, msg, Call{Version: version, Traceparent: traceparent(m)})
-	case msg.method == "tools/list" && given(msg.params.Cursor):
+	case msg.method == "tools/list" && given(msg.params.cursor):
 		return nil, invalidParams("the cursor is unknown") // there is one page (MCP-41)
 	case msg.method == "tools/list" && modern:
 		return s.modernTools, nil
@@ -217,7 +217,7 @@ func (s *Server) dispatch(ctx context.Context, msg *message, m meta, version str
 // initialize agrees on a revision: the one that was asked for, or the newest of
 // those that begin like this (MCP-58).
 func (s *Server) initialize(msg *message) []byte {
-	version, _ := text(msg.params.ProtocolVersion)
+	version, _ := text(msg.params.protocolVersion)
 	if !isLegacy(version) {
 		version = latestLegacy
 	}
@@ -227,6 +227,6 @@ func (s *Server) initialize(msg *message) []byte {
 }
 
 func traceparent(m meta) string {
-	value, _ := text(m.Traceparent)
+	value, _ := text(m.traceparent)
 	return value
 }

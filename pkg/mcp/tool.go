@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -98,6 +99,9 @@ func (t Tool) validate() error {
 		if slices.Contains([]string{"anyOf", "oneOf", "allOf", "not", "if", "$ref", "enum"}, keyword) {
 			bad("input schema: %s at the root", keyword)
 		}
+	}
+	if bytes.Contains(t.InputSchema, []byte(`"x-mcp-header"`)) {
+		bad("input schema: x-mcp-header asks for headers that are not compared (MCP-18)")
 	}
 	if t.OutputSchema != nil {
 		if _, err := root(t.OutputSchema); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -63,25 +64,9 @@ func resultOf(method string) string {
 
 func validate(tb testing.TB, version, definition string, value []byte) {
 	tb.Helper()
-	raw, err := schemas.ReadFile("schema/" + version + ".json")
+	s, err := compiled(version, definition)
 	if err != nil {
-		tb.Fatalf("no schema of revision %s: %v", version, err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("https://mcp.test/schema.json", doc); err != nil {
-		tb.Fatal(err)
-	}
-	place := "definitions"
-	if version >= "2025-11-25" {
-		place = "$defs"
-	}
-	s, err := c.Compile("https://mcp.test/schema.json#/" + place + "/" + definition)
-	if err != nil {
-		tb.Fatal(err)
+		tb.Fatalf("the schema of revision %s: %v", version, err)
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err != nil {
@@ -90,4 +75,35 @@ func validate(tb testing.TB, version, definition string, value []byte) {
 	if err := s.Validate(v); err != nil {
 		tb.Errorf("got %s, no %s of revision %s: %v", value, definition, version, err)
 	}
+}
+
+// known are schemas that were compiled before: they are large.
+var known sync.Map //nolint:gochecknoglobals // a cache of what never changes
+
+func compiled(version, definition string) (*jsonschema.Schema, error) {
+	key := [2]string{version, definition}
+	if s, ok := known.Load(key); ok {
+		return s.(*jsonschema.Schema), nil //nolint:errcheck // nothing else is put there
+	}
+	raw, err := schemas.ReadFile("schema/" + version + ".json")
+	if err != nil {
+		return nil, err
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("https://mcp.test/schema.json", doc); err != nil {
+		return nil, err
+	}
+	place := "definitions"
+	if version >= "2025-11-25" {
+		place = "$defs"
+	}
+	s, err := c.Compile("https://mcp.test/schema.json#/" + place + "/" + definition)
+	if err == nil {
+		known.Store(key, s)
+	}
+	return s, err
 }

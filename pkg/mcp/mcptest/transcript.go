@@ -50,6 +50,9 @@ func Transcripts(t *testing.T, folder string, h http.Handler) {
 				t.Fatalf("%s: %q and %q are no exchange", file, asked.Name, answered.Name)
 			}
 			t.Run(name, func(t *testing.T) {
+				if !*update { // what was answered is written when all are through
+					t.Parallel()
+				}
 				got := play(t, h, string(asked.Data))
 				if *update {
 					answered.Data = []byte(got)
@@ -77,9 +80,7 @@ func play(t *testing.T, h http.Handler, transcript string) string {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	if w.Body.Len() > 0 && w.Header().Get("Content-Type") == "application/json" {
-		Check(t, exchange(r, body, w.Body.Bytes()))
-	}
+	CheckAnswer(t, r, body, w)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d\n", w.Code)
 	for _, name := range []string{"Content-Type", "Allow", "Retry-After", "Www-Authenticate", "Mcp-Session-Id", "X-Accel-Buffering"} {
@@ -89,6 +90,32 @@ func play(t *testing.T, h http.Handler, transcript string) string {
 	}
 	fmt.Fprintf(&b, "\n%s\n", strings.TrimSuffix(w.Body.String(), "\n"))
 	return b.String()
+}
+
+// CheckAnswer is [Check] for whatever a server made of a request: one JSON-RPC
+// response, plain or as one event of a stream, or nothing.
+func CheckAnswer(tb testing.TB, r *http.Request, body []byte, w *httptest.ResponseRecorder) {
+	tb.Helper()
+	answer := w.Body.Bytes()
+	switch kind := w.Header().Get("Content-Type"); {
+	case len(answer) == 0 && w.Code == http.StatusAccepted:
+		return
+	case kind == "text/event-stream":
+		var data []string
+		for line := range strings.Lines(string(answer)) {
+			if text, found := strings.CutPrefix(line, "data: "); found {
+				data = append(data, text)
+			}
+		}
+		answer = []byte(strings.Join(data, ""))
+		if !strings.HasPrefix(w.Body.String(), "event: message\ndata: ") || !strings.HasSuffix(w.Body.String(), "\n\n") {
+			tb.Errorf("got %q, want one event", w.Body)
+		}
+	case kind != "application/json":
+		tb.Errorf("got %d with the content type %q and %q", w.Code, kind, w.Body)
+		return
+	}
+	Check(tb, exchange(r, body, answer))
 }
 
 // request reads a request of a transcript.

@@ -68,6 +68,14 @@ func Object(w http.ResponseWriter, r *http.Request, data string) (*Fields, error
 	return ParseObject(body, data)
 }
 
+// OptionalObject is Object for a body that may be left out.
+func OptionalObject(w http.ResponseWriter, r *http.Request) (*Fields, error) {
+	if r.ContentLength == 0 {
+		return newFields(nil, ""), nil
+	}
+	return Object(w, r, "")
+}
+
 // ParseObject is Object for a body that has been read.
 func ParseObject(body []byte, data string) (*Fields, error) {
 	var members map[string]json.RawMessage

@@ -81,6 +81,18 @@ func (f *Fields) Raw(name string) (json.RawMessage, bool) {
 	return raw, true
 }
 
+// Take returns the members of these names that are there, as they were written.
+func (f *Fields) Take(names ...string) map[string]json.RawMessage {
+	taken := make(map[string]json.RawMessage)
+	for _, name := range names {
+		if raw, found := f.members[name]; found {
+			taken[name] = raw
+			delete(f.members, name)
+		}
+	}
+	return taken
+}
+
 // Nested returns the fields of a member that must be an object. Where it is
 // missing or something else they are empty, and what is asked of them refuses
 // nothing.

@@ -35,7 +35,7 @@ func New(cfg Config) *API { return &API{cfg: cfg} }
 // Routes returns every endpoint of extensions.
 func (a *API) Routes() []door.Route {
 	const session = "/api/extensions/sessions/{sessionId}"
-	return []door.Route{
+	return append(a.older(), []door.Route{
 		{Method: http.MethodGet, Pattern: session + "/capabilities", Serve: door.Handler(a.capabilities)},
 		{Method: http.MethodOptions, Pattern: session + "/capabilities", Serve: door.Handler(preflight)},
 		{Method: http.MethodPost, Pattern: session + "/actions/{commandId}", Serve: a.session(a.invoke)},
@@ -45,7 +45,7 @@ func (a *API) Routes() []door.Route {
 		{Method: http.MethodPost, Pattern: session + "/events", Serve: a.session(a.emit)},
 		{Method: http.MethodGet, Pattern: "/api/extensions/{slug}/manifest", Serve: a.developer(a.manifest)},
 		{Method: http.MethodPut, Pattern: "/api/extensions/{slug}/manifest", Serve: a.developer(a.publish)},
-	}
+	}...)
 }
 
 // session admits a developer token on a session of its own.

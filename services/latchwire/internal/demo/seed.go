@@ -36,6 +36,15 @@ func (d *Demo) seed(ctx context.Context, extensions []*extension, urls map[strin
 		}
 		x.session = s.SessionID
 	}
+	for slug, config := range builtIns() {
+		if installed[slug] != "" {
+			continue
+		}
+		body := map[string]any{"slug": slug, "config": json.RawMessage(config)}
+		if err := admin.call(ctx, http.MethodPost, "/api/admin/locks/"+d.env["LOCK"]+"/sessions", body, nil); err != nil {
+			return err
+		}
+	}
 	for _, x := range extensions {
 		switch x.slug {
 		case "butler":
@@ -45,6 +54,17 @@ func (d *Demo) seed(ctx context.Context, extensions []*extension, urls map[strin
 		}
 	}
 	return nil
+}
+
+// builtIns are the platform's own extensions, as they are configured on the
+// demo's lock.
+func builtIns() map[string]string {
+	return map[string]string{
+		"dice": `{}`, "link": `{}`, "pillory": `{}`, "verification-picture": `{}`, "wheel-of-fortune": `{}`,
+		"temporary-opening": `{"openingTime":900}`,
+		"penalty":           `{"habits":[{"name":"late","title":"Coming late","addTime":600,"timeLimit":3600}]}`,
+		"tasks":             `{"tasks":[{"task":"Write 100 lines","points":5},{"task":"Sweep the floor","points":2,"duration":900}]}`,
+	}
 }
 
 // register creates the extension or finds it, gives it a token and publishes

@@ -94,3 +94,13 @@ type Hook struct {
 		} `json:"actionLog"`
 	} `json:"data"`
 }
+
+// Encode returns values as JSON, to be compared.
+func Encode(t *testing.T, values ...any) string {
+	t.Helper()
+	b, err := json.Marshal(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
