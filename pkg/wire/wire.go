@@ -10,6 +10,7 @@ import (
 
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
+	"github.com/latchwire/latchwire/pkg/lock"
 )
 
 // An Invocation is an invocation as callers see it (contract section 6).
@@ -104,35 +105,39 @@ func NewEventsPage(page ledger.EventPage) EventsPage {
 
 // A HistoryLine is one line of a lock's visible history.
 type HistoryLine struct {
-	ID           invocation.ID     `json:"id"`
-	LockID       invocation.LockID `json:"lockId"`
-	Type         string            `json:"type"`
-	Actor        invocation.Actor  `json:"actor"`
-	Extension    *invocation.Slug  `json:"extension"`
-	InvocationID *invocation.ID    `json:"invocationId"`
-	Payload      json.RawMessage   `json:"payload"`
-	CreatedAt    string            `json:"createdAt"`
+	ID     invocation.ID     `json:"id"`
+	LockID invocation.LockID `json:"lockId"`
+	Type   string            `json:"type"`
+	// Prefix is the built-in extension whose rule it was, lock for the lock's own
+	// and for partners'.
+	Prefix invocation.Slug `json:"prefix"`
+	// Role is who did it, Actor whom the history names: an extension may have
+	// acted in the wearer's name.
+	Role         invocation.Actor `json:"role"`
+	Actor        invocation.Actor `json:"actor"`
+	Extension    *invocation.Slug `json:"extension"`
+	InvocationID *invocation.ID   `json:"invocationId"`
+	Payload      json.RawMessage  `json:"payload"`
+	CreatedAt    string           `json:"createdAt"`
 }
 
-// A HistoryPlace is where a history line stands: on which lock, made by which
-// invocation, if any, and when.
-type HistoryPlace struct {
-	ID         invocation.ID
-	Lock       invocation.LockID
-	Invocation invocation.ID
-	At         time.Time
-}
-
-// NewHistoryLine returns the wire form of a history line.
-func NewHistoryLine(h invocation.HistoryLine, at HistoryPlace) HistoryLine {
-	payload := h.Payload
-	if payload == nil {
-		payload = json.RawMessage("{}")
+// NewHistoryLine returns the wire form of an entry's history line i.
+func NewHistoryLine(e ledger.Entry, i int) HistoryLine {
+	h := e.History[i]
+	out := HistoryLine{
+		ID: e.HistoryID(i), LockID: e.Lock, Type: h.Type, Prefix: lock.Self, Role: h.Actor, Actor: h.Actor, Extension: OrNull(h.Extension),
+		InvocationID: OrNull(e.Source.Invocation), Payload: h.Payload, CreatedAt: invocation.FormatTime(e.At),
 	}
-	return HistoryLine{
-		ID: at.ID, LockID: at.Lock, Type: h.Type, Actor: h.Actor, Extension: OrNull(h.Extension),
-		InvocationID: OrNull(at.Invocation), Payload: payload, CreatedAt: invocation.FormatTime(at.At),
+	if lock.Implemented(e.Source.Extension) {
+		out.Prefix = e.Source.Extension
 	}
+	if h.Extension != "" {
+		out.Role = invocation.ActorExtension
+	}
+	if h.Payload == nil {
+		out.Payload = json.RawMessage("{}")
+	}
+	return out
 }
 
 // An Extension names the receiver of a webhook.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/latchwire/latchwire/contracts"
 	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/wire"
 )
 
@@ -122,22 +123,34 @@ func TestEvents(t *testing.T) {
 
 func TestHistoryLines(t *testing.T) {
 	t.Parallel()
-	place := wire.HistoryPlace{ID: "0123456789abcdef01234567", Lock: "00aabbccddeeff0011223344", At: at()}
-	for name, line := range map[string]invocation.HistoryLine{
-		"of an extension":   {Type: "time_changed", Extension: "my-ext", Actor: invocation.ActorExtension, Payload: json.RawMessage(`{"duration":60}`)},
-		"of the platform":   {Type: "lock_created", Actor: invocation.ActorSystem, Payload: json.RawMessage(`{}`)},
-		"without a payload": {Type: "lock_frozen", Extension: "my-ext", Actor: invocation.ActorKeyholder},
+	for name, tc := range map[string]struct {
+		line   invocation.HistoryLine
+		of     invocation.Slug
+		by     invocation.ID
+		prefix string
+		role   string
+	}{
+		"of an extension": {
+			line: invocation.HistoryLine{Type: "time_changed", Extension: "my-ext", Actor: invocation.ActorExtension, Payload: json.RawMessage(`{"duration":60}`)},
+			of:   "lock", by: "bbbbbbbbbbbbbbbbbbbbbbbb", prefix: "lock", role: "extension",
+		},
+		"in the wearer's name": {
+			line: invocation.HistoryLine{Type: "task_assigned", Extension: "my-ext", Actor: invocation.ActorWearer}, of: "tasks", by: "bbbbbbbbbbbbbbbbbbbbbbbb", prefix: "tasks", role: "extension",
+		},
+		"of the keyholder":  {line: invocation.HistoryLine{Type: "lock_unlocked", Actor: invocation.ActorKeyholder}, of: "lock", prefix: "lock", role: "keyholder"},
+		"of the platform":   {line: invocation.HistoryLine{Type: "pillory_ended", Actor: invocation.ActorSystem, Payload: json.RawMessage(`{}`)}, of: "pillory", prefix: "pillory", role: "system"},
+		"of a partner":      {line: invocation.HistoryLine{Type: "extension_blocked", Extension: "my-ext", Actor: invocation.ActorExtension}, of: "my-ext", prefix: "lock", role: "extension"},
+		"without an origin": {line: invocation.HistoryLine{Type: "extension_blocked", Extension: "my-ext", Actor: invocation.ActorExtension}, prefix: "lock", role: "extension"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, by := range []invocation.ID{"", "bbbbbbbbbbbbbbbbbbbbbbbb"} {
-				place := place
-				place.Invocation = by
-				got := fits(t, "history-line", wire.NewHistoryLine(line, place))
-				if strings.Contains(got, `"payload":null`) || strings.Contains(got, `"invocationId":null`) != (by == "") ||
-					strings.Contains(got, `"extension":null`) != (line.Extension == "") {
-					t.Errorf("got %s", got)
-				}
+			entry := ledger.Entry{Lock: "00aabbccddeeff0011223344", Seq: 7, Transition: ledger.Transition{
+				History: []invocation.HistoryLine{tc.line}, Source: invocation.Source{Extension: tc.of, Invocation: tc.by}, At: at(),
+			}}
+			got := fits(t, "history-line", wire.NewHistoryLine(entry, 0))
+			if strings.Contains(got, `"payload":null`) || strings.Contains(got, `"invocationId":null`) != (tc.by == "") ||
+				strings.Contains(got, `"extension":null`) != (tc.line.Extension == "") || !strings.Contains(got, `"prefix":"`+tc.prefix+`","role":"`+tc.role+`"`) {
+				t.Errorf("got %s", got)
 			}
 		})
 	}

@@ -86,7 +86,7 @@ func TestHistoryLinesReachEveryPartner(t *testing.T) {
 		for _, c := range r.events("action_log.created") {
 			lines[c.id()] = c
 		}
-		for i, want := range entry.History {
+		for i := range entry.History {
 			c, found := lines[string(entry.HistoryID(i))]
 			if !found {
 				t.Fatalf("%s: got no line %s", name, entry.HistoryID(i))
@@ -96,9 +96,7 @@ func TestHistoryLinesReachEveryPartner(t *testing.T) {
 			if body.Data.SessionID != string(w.session(id, name)) || body.Data.LockEvent != nil {
 				t.Errorf("%s: got %s", name, c.body)
 			}
-			sameJSON(t, body.Data.ActionLog, wire.NewHistoryLine(want, wire.HistoryPlace{
-				ID: entry.HistoryID(i), Lock: id, Invocation: "65f0c0ffee65f0c0ffee65f0", At: entry.At,
-			}))
+			sameJSON(t, body.Data.ActionLog, wire.NewHistoryLine(entry, i))
 		}
 		if _, sent, err := w.Ledger.LastSent(t.Context(), name, id); sent || err != nil {
 			t.Errorf("%s: got sent %t, %v: a history line is no cause", name, sent, err)

@@ -55,8 +55,8 @@ func (a *API) performAct(w http.ResponseWriter, r *http.Request) error {
 	for _, e := range entry.Committed() {
 		out.Events = append(out.Events, wire.NewEvent(e))
 	}
-	for i, line := range entry.History {
-		out.History = append(out.History, wire.NewHistoryLine(line, wire.HistoryPlace{ID: entry.HistoryID(i), Lock: entry.Lock, At: entry.At}))
+	for i := range entry.History {
+		out.History = append(out.History, wire.NewHistoryLine(entry, i))
 	}
 	return wire.Answer(w, http.StatusOK, out)
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/latchwire/latchwire/pkg/invocation"
-	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/wire"
 	"github.com/latchwire/latchwire/services/edge-api/internal/door"
 )
@@ -70,7 +69,7 @@ func (a *API) historyPage(r *http.Request, id invocation.LockID, from linePlace,
 					out.Next = linePlace{e.Seq, i}.cursor()
 					return out, nil
 				}
-				out.Items = append(out.Items, lineOf(e, i))
+				out.Items = append(out.Items, wire.NewHistoryLine(e, i))
 			}
 		}
 		if next == 0 {
@@ -80,10 +79,4 @@ func (a *API) historyPage(r *http.Request, id invocation.LockID, from linePlace,
 	}
 	out.Next = linePlace{seq: after + 1}.cursor()
 	return out, nil
-}
-
-func lineOf(e ledger.Entry, i int) wire.HistoryLine {
-	return wire.NewHistoryLine(e.History[i], wire.HistoryPlace{
-		ID: e.HistoryID(i), Lock: e.Lock, Invocation: e.Source.Invocation, At: e.At,
-	})
 }

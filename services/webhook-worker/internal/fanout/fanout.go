@@ -129,10 +129,8 @@ func (h *Handler) tell(ctx context.Context, e invocation.Event, to []receiver) e
 // showHistory enqueues the history lines for every partner on the lock.
 func (h *Handler) showHistory(ctx context.Context, entry ledger.Entry, to []receiver) error {
 	var all []ledger.Delivery
-	for i, line := range entry.History {
-		body, err := wire.Encode(wire.NewHistoryLine(line, wire.HistoryPlace{
-			ID: entry.HistoryID(i), Lock: entry.Lock, Invocation: entry.Source.Invocation, At: entry.At,
-		}))
+	for i := range entry.History {
+		body, err := wire.Encode(wire.NewHistoryLine(entry, i))
 		if err != nil {
 			return fmt.Errorf("encode history line %d of transition %d: %w", i, entry.Seq, err)
 		}
