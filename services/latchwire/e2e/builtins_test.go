@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/latchwire/latchwire/services/latchwire/internal/e2etest"
 )
@@ -174,5 +176,40 @@ func TestBuiltInManifestsAreTheirCapabilities(t *testing.T) {
 		if got, want := e2etest.Encode(t, x.Commands, x.Queries, x.Events), e2etest.Encode(t, doc.Commands, doc.Queries, doc.Events); got != want {
 			t.Errorf("%s: got %s, want %s", x.Slug, got, want)
 		}
+	}
+}
+
+// Two hundred commands at once on one lock, through two edges and two
+// dispatchers: all settle, and none is lost.
+func TestManyCommandsOnOneLockAddUp(t *testing.T) {
+	t.Parallel()
+	const calls = 200
+	caller := pipeline.NewPartner(t, e2etest.Offers{}, nil)
+	lock := pipeline.NewLock(t, caller)
+	end := func() time.Time {
+		var state struct{ EndDate time.Time }
+		pipeline.Operate(t, e2etest.Request{Method: http.MethodGet, Path: "/api/admin/locks/" + lock}, &state)
+		return state.EndDate
+	}
+	before := end()
+	var wg sync.WaitGroup
+	for i := range calls {
+		wg.Go(func() {
+			a, err := pipeline.Try(t.Context(), e2etest.Request{
+				Base: pipeline.Base(i), Token: caller.Token, Method: http.MethodPost, Path: caller.Path(lock, "/actions/lock.add-time"),
+				Body: map[string]any{"input": map[string]any{"duration": i + 1}, "idempotencyKey": e2etest.Key()},
+			})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if inv := a.Invocation(t); inv.Status != "completed" {
+				t.Errorf("call %d: got %+v", i, inv)
+			}
+		})
+	}
+	wg.Wait()
+	if got, want := end().Sub(before), calls*(calls+1)/2*time.Second; got != want {
+		t.Errorf("got the end moved by %s, want %s", got, want)
 	}
 }

@@ -118,8 +118,10 @@ func (r report) pipeline(ctx context.Context, dir string, tracing bool, urls map
 	_, err = r.each(ctx, name, floor, func(ctx context.Context, _, _ int) error { return p.invoke(ctx, "echo") })
 	stop()
 	if err == nil && !tracing {
-		if err = r.isolation(ctx, p); err == nil {
-			err = r.protocol(ctx, p)
+		for _, measure := range []func(context.Context, *pipeline) error{r.isolation, r.hotLock, r.protocol} {
+			if err == nil {
+				err = measure(ctx, p)
+			}
 		}
 	}
 	if cerr := p.close(); err == nil {
