@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -22,10 +23,26 @@ type ServerConfig struct {
 }
 
 // A Server is nats-server in this process, with JetStream on files.
-type Server struct{ ns *server.Server }
+type Server struct {
+	ns     *server.Server
+	folder *os.File // locked
+}
 
 // StartServer starts an embedded server and waits until it accepts connections.
+// It returns an error if another process has the data folder.
 func StartServer(cfg ServerConfig) (*Server, error) {
+	folder, err := lockFolder(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	ns, err := startServer(cfg)
+	if err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return &Server{ns, folder}, nil
+}
+
+func startServer(cfg ServerConfig) (*server.Server, error) {
 	ns, err := server.NewServer(&server.Options{
 		ServerName: "latchwire",
 		Host:       "127.0.0.1",
@@ -52,7 +69,7 @@ func StartServer(cfg ServerConfig) (*Server, error) {
 		ns.Shutdown()
 		return nil, errors.New("the embedded NATS server did not start within 30 s")
 	}
-	return &Server{ns: ns}, nil
+	return ns, nil
 }
 
 // URL returns where other processes reach the server; empty if it does not listen.
@@ -67,6 +84,7 @@ func (s *Server) URL() string {
 func (s *Server) Shutdown() {
 	s.ns.Shutdown()
 	s.ns.WaitForShutdown()
+	_ = s.folder.Close() // it lets the folder go; closing twice is no harm
 }
 
 // fatalLog is the server's logger. It keeps the first reason that the server

@@ -60,13 +60,15 @@ func rank(o Offer) int {
 	return 2
 }
 
+// reasons says why a viewer cannot call what is not available, in the order in
+// which a call would be refused.
 func (in *Intake) reasons(s lock.State, e registry.Extension, m *manifest.Compiled, viewer invocation.Actor) map[invocation.CapabilityID]lock.Reason {
 	out := make(map[invocation.CapabilityID]lock.Reason)
 	for c := range m.Callables() {
-		if r := in.available(s, e, c.ID); r != "" {
-			out[c.ID] = r
-		} else if !c.Invocable(viewer) {
+		if !c.Invocable(viewer) {
 			out[c.ID] = lock.NotInvocable
+		} else if r := in.available(s, e, c.ID); r != "" {
+			out[c.ID] = r
 		}
 	}
 	return out

@@ -76,7 +76,7 @@ func TestCapabilitiesByViewer(t *testing.T) {
 		}},
 		"the wearer": {open, invocation.ActorWearer, map[invocation.CapabilityID]lock.Reason{
 			"lock.add-time": none, "lock.remove-time": lock.NotInvocable, "lock.toggle-freeze": lock.NotInvocable,
-			"lock.set-display-remaining-time": lock.NotInvocable, "lock.unfreeze": lock.NotFrozen, "lock.freeze": none,
+			"lock.set-display-remaining-time": lock.NotInvocable, "lock.unfreeze": lock.NotInvocable, "lock.freeze": none,
 			"probe.echo": none, "probe.people": none, "probe.strict": lock.NotInvocable, "probe.peek": lock.NotInvocable,
 		}},
 		"the keyholder": {open, invocation.ActorKeyholder, map[invocation.CapabilityID]lock.Reason{

@@ -57,6 +57,8 @@ func hidden(r rune) bool {
 		return true
 	case r >= 0xe0000 && r <= 0xe007f: // tags
 		return true
+	case r == '\u200b' || r >= '\u2060' && r <= '\u2064' || r == '\u180e' || r == '\u00ad': // without width; joiners make letters and emoji
+		return true
 	}
 	return false
 }

@@ -140,7 +140,8 @@ func parse(body []byte) (*message, *rpcError) {
 		}
 		m.id = e.id
 	}
-	if bad != nil {
+	toolJudges := ofArguments(bad) && string(e.method) == `"tools/call"` && jsontext.Value(body).IsValid()
+	if bad != nil && !toolJudges {
 		return m, invalid(bad)
 	}
 	if string(e.version) != `"2.0"` {
@@ -152,6 +153,14 @@ func parse(body []byte) (*message, *rpcError) {
 	}
 	m.badly = given(e.params) && !m.params.open(e.params)
 	return m, nil
+}
+
+// ofArguments reports whether a refusal is about the depth or the numbers of
+// what a tool is given, which the tool judges itself: bad values are no protocol
+// error (MCP-46).
+func ofArguments(bad error) bool {
+	reason := strictjson.ReasonOf(bad)
+	return reason == strictjson.TooDeep || reason == strictjson.NumberOutOfRange
 }
 
 // invalid makes an error of what strictjson refused.

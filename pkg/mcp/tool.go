@@ -43,7 +43,8 @@ type Annotations struct {
 
 // A Call is a request to run a tool.
 type Call struct {
-	// Arguments is the object that the caller sent, as it was written, or {}.
+	// Arguments is the object that the caller sent, as it was written, or {}. How
+	// deep it is and what its numbers are is not judged yet.
 	Arguments json.RawMessage
 	// Version is the revision that the request is of.
 	Version string

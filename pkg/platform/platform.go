@@ -2,7 +2,10 @@ package platform
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/latchwire/latchwire/pkg/broker"
 	"github.com/latchwire/latchwire/pkg/catalog"
@@ -44,9 +47,34 @@ func (c *Config) Register(s *service.Settings) {
 	limit(s, &c.Ledger.Limits.MCPRequests, "mcp-requests")
 	s.Check(func() error {
 		c.Ledger.Replicas, c.Ledger.MaxBytes = replicas(c.Profile), int64(mib)<<20
-		return c.Ledger.WithDefaults().Validate()
+		if c.Ledger.Partitions == 0 {
+			return errors.New("partitions is 0, must be 1 to 256")
+		}
+		return errors.Join(c.Ledger.WithDefaults().Validate(), validLimits(c.Ledger.Limits))
 	})
-	s.Check(func() error { return c.Egress.WithDefaults().Validate() })
+	s.Check(func() error {
+		if t := c.Egress.Timeout; t != 0 && t < shortestCall {
+			return fmt.Errorf("call-timeout is %s, must be at least %s", t, shortestCall)
+		}
+		return c.Egress.WithDefaults().Validate()
+	})
+}
+
+// shortestCall is the least time that a target can be given.
+const shortestCall = 100 * time.Millisecond
+
+// validLimits reports every limit that would admit nothing.
+func validLimits(l invocation.Limits) error {
+	var problems []error
+	for _, b := range []invocation.Bucket{
+		invocation.BucketExtension, invocation.BucketLock, invocation.BucketEvents, invocation.BucketOptions,
+		invocation.BucketMCPExtension, invocation.BucketMCPLock, invocation.BucketMCPRequests,
+	} {
+		if n := l.Of(b).Max; n < 0 {
+			problems = append(problems, fmt.Errorf("limit-%s is %d, must not be negative", b, n))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 func limit(s *service.Settings, l *invocation.Limit, bucket string) {

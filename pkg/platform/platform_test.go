@@ -149,11 +149,11 @@ func TestAProgramRuns(t *testing.T) {
 func TestAProgramRefusesWrongSettings(t *testing.T) {
 	t.Parallel()
 	var out writer
-	err := thing().Run(t.Context(), process(&out, "--partitions", "0", "--profile", "cloud", "--ack-wait", "1ms", "--egress-allow", "home"))
+	err := thing().Run(t.Context(), process(&out, "--partitions", "0", "--profile", "cloud", "--ack-wait", "1ms", "--egress-allow", "home", "--call-timeout", "1ns", "--limit-extension", "-1"))
 	if err == nil {
 		t.Fatal("got no error")
 	}
-	for _, want := range []string{"profile", "ack", "egress-allow"} {
+	for _, want := range []string{"partitions", "profile", "egress-allow", "call-timeout"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s named", err, want)
 		}

@@ -86,7 +86,10 @@ func (l *requestLine) end(r *http.Request, rec *recorder) {
 	l.finish(r, route, status)
 	l.p.Metrics().request(r.Context(), requestFacts{method(r.Method), route, status}, took)
 	level := slog.LevelInfo
-	if status >= 500 {
+	switch {
+	case status == http.StatusBadGateway: // a partner's fault, who could fill the log with it
+		level = slog.LevelWarn
+	case status >= 500:
 		level = slog.LevelError
 	}
 	if !l.cfg.Log.Enabled(r.Context(), level) {

@@ -82,6 +82,16 @@ func TestAvailabilityIsTheViewers(t *testing.T) {
 	if keyholder[s.slug+".mine"] != "not-invocable" || keyholder[s.slug+".echo"] != "" {
 		t.Errorf("got %v for the keyholder", keyholder)
 	}
+	wearer = view(shared.client(t, "").with("X-Chaster-Main-Token", newMainToken(t, s, "wearer"))).reasons("lock")
+	keyholder = view(shared.client(t, "").with("X-Chaster-Main-Token", newMainToken(t, s, "keyholder"))).reasons("lock")
+	for _, id := range []string{"lock.remove-time", "lock.unfreeze", "lock.toggle-freeze", "lock.set-display-remaining-time"} {
+		if wearer[id] != "not-invocable" || keyholder[id] == "not-invocable" {
+			t.Errorf("%s: got %q for the wearer and %q for the keyholder", id, wearer[id], keyholder[id])
+		}
+	}
+	if got, blocked := keyholder["lock.remove-time"]; blocked {
+		t.Errorf("got %q, want the keyholder to be able to remove time", got)
+	}
 	if got := view(shared.client(t, s.token)).reasons("lock"); got["lock.unfreeze"] != "not-frozen" || got["lock.freeze"] != "" {
 		t.Errorf("got %v for the lock", got)
 	}

@@ -37,8 +37,17 @@ const patience = 700 * time.Millisecond
 // offers a command that settles as its input says.
 type endpoint struct{ url, token, command string }
 
-// start runs the pipeline until the test ends.
+// start runs the pipeline until the test ends, with a caller and a target.
 func start(t *testing.T) endpoint {
+	t.Helper()
+	p := startPipeline(t)
+	caller := p.NewPartner(t, e2etest.Offers{}, nil)
+	target := p.NewPartner(t, e2etest.Offers{Commands: []string{"settle"}, Options: "as"}, settle)
+	lock := p.NewLock(t, caller, target)
+	return endpoint{p.Base(0) + caller.Path(lock, "/mcp/v2"), caller.Token, target.Slug + ".settle"}
+}
+
+func startPipeline(t *testing.T) e2etest.Pipeline {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	tel, err := telemetry.New(ctx, telemetry.Config{Name: "conformance"})
@@ -65,11 +74,7 @@ func start(t *testing.T) endpoint {
 			t.Errorf("stop: %v", err)
 		}
 	})
-	p := e2etest.Pipeline{Bases: []string{<-bound}, Admin: admin}
-	caller := p.NewPartner(t, e2etest.Offers{}, nil)
-	target := p.NewPartner(t, e2etest.Offers{Commands: []string{"settle"}, Options: "as"}, settle)
-	lock := p.NewLock(t, caller, target)
-	return endpoint{p.Base(0) + caller.Path(lock, "/mcp/v2"), caller.Token, target.Slug + ".settle"}
+	return e2etest.Pipeline{Bases: []string{<-bound}, Admin: admin}
 }
 
 // settle answers a call as its input says.

@@ -1,8 +1,12 @@
 package e2e
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,16 +23,33 @@ func equipped(t *testing.T) (caller, listener *e2etest.Partner, lock string) {
 	listener = pipeline.NewPartner(t, e2etest.Offers{Subscriptions: []string{"*"}}, func(w http.ResponseWriter, _ *http.Request, _ e2etest.Hook) {
 		w.WriteHeader(http.StatusNoContent)
 	})
-	lock = pipeline.NewLock(t, caller, listener)
-	for slug, config := range map[string]map[string]any{
-		"dice": {"multiplier": 60}, "link": {}, "pillory": {"timePerVote": 60}, "temporary-opening": {}, "verification-picture": {}, "wheel-of-fortune": {},
-		"penalty": {"habits": []any{map[string]any{"name": "late", "title": "Late", "addTime": 60, "timeLimit": 600}}},
-		"tasks":   {"tasks": []any{map[string]any{"task": "Sweep", "points": 2}}},
+	return caller, listener, equip(t, caller, listener)
+}
+
+// equip makes a lock with a keyholder and every built-in extension, all set so
+// that what they do is known beforehand.
+func equip(t *testing.T, partners ...*e2etest.Partner) (lock string) {
+	t.Helper()
+	lock = pipeline.NewLock(t, partners...)
+	for _, x := range []struct {
+		slug   string
+		config map[string]any
+	}{
+		{"dice", map[string]any{"multiplier": 60}},
+		{"link", nil},
+		{"penalty", map[string]any{"habits": []any{map[string]any{"name": "late", "title": "Late", "addTime": 60, "timeLimit": 600}}}},
+		{"pillory", map[string]any{"timePerVote": 60}},
+		{"tasks", map[string]any{"tasks": []any{map[string]any{"task": "Sweep", "points": 2}}}},
+		{"temporary-opening", nil},
+		{"verification-picture", nil},
+		{"wheel-of-fortune", map[string]any{"segments": []any{map[string]any{"type": "add-time", "duration": 600}}}},
 	} {
-		var s struct{ SessionID string }
-		pipeline.Operate(t, e2etest.Request{Method: http.MethodPost, Path: "/api/admin/locks/" + lock + "/sessions", Body: map[string]any{"slug": slug, "config": config}}, &s)
+		if x.config == nil {
+			x.config = map[string]any{}
+		}
+		pipeline.Operate(t, e2etest.Request{Method: http.MethodPost, Path: "/api/admin/locks/" + lock + "/sessions", Body: map[string]any{"slug": x.slug, "config": x.config}}, nil)
 	}
-	return caller, listener, lock
+	return lock
 }
 
 // Every row of the contract's built-in capabilities, and every event of theirs,
@@ -123,7 +144,7 @@ func TestEveryBuiltInCapability(t *testing.T) {
 		}
 	}
 	older(http.MethodPost, "/action", map[string]any{"action": map[string]any{"name": "add_time", "params": 60}}, 201)
-	older(http.MethodPost, "/action", map[string]any{"action": map[string]any{"name": "unfreeze"}}, map[bool]int{true: 201, false: 400}[frozen(t, lock)])
+	older(http.MethodPost, "/action", map[string]any{"action": map[string]any{"name": "unfreeze"}}, 400)
 	older(http.MethodPost, "/tasks/assign", map[string]any{"actor": "wearer", "task": map[string]any{"task": "Write", "points": 5}}, 201)
 	older(http.MethodPost, "/tasks/complete", map[string]any{"actor": "keyholder", "isCompleted": true}, 201)
 	older(http.MethodPost, "/penalties/increment", map[string]any{"habitName": "late"}, 201)
@@ -134,14 +155,6 @@ func TestEveryBuiltInCapability(t *testing.T) {
 	if a := caller.Call(t, lock, "lock.freeze", map[string]any{"idempotencyKey": e2etest.Key()}); a.Status != http.StatusConflict || !strings.Contains(string(a.Body), "lock-not-active") {
 		t.Errorf("got %d %s on a lock that has ended", a.Status, a.Body)
 	}
-}
-
-// frozen reports whether a lock is frozen: the wheel may have done it.
-func frozen(t *testing.T, lock string) bool {
-	t.Helper()
-	var state struct{ FrozenAt *string }
-	pipeline.Operate(t, e2etest.Request{Method: http.MethodGet, Path: "/api/admin/locks/" + lock}, &state)
-	return state.FrozenAt != nil
 }
 
 // The manifests of the built-in extensions are their capabilities without
@@ -212,4 +225,53 @@ func TestManyCommandsOnOneLockAddUp(t *testing.T) {
 	if got, want := end().Sub(before), calls*(calls+1)/2*time.Second; got != want {
 		t.Errorf("got the end moved by %s, want %s", got, want)
 	}
+}
+
+// A lock's first entry in its capabilities is as the platform's reference page
+// shows it; what the page leaves open there, "...", may be anything.
+func TestCapabilitiesAreAsTheReferenceShows(t *testing.T) {
+	t.Parallel()
+	caller := pipeline.NewPartner(t, e2etest.Offers{}, nil)
+	lock := pipeline.NewLock(t, caller)
+	var got, want any
+	caller.Read(t, lock, "/capabilities", &got)
+	sample, err := os.ReadFile("testdata/capabilities.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e2etest.Decode(t, sample, &want)
+	for _, d := range shown("", got, want) {
+		t.Error(d)
+	}
+}
+
+// shown lists where a value differs from what a page shows: objects have the
+// same members, lists may go on.
+func shown(at string, got, want any) (differences []string) {
+	switch w := want.(type) {
+	case map[string]any:
+		g, _ := got.(map[string]any)
+		if _, open := w["..."]; open && g != nil {
+			return nil
+		}
+		if a, b := slices.Sorted(maps.Keys(g)), slices.Sorted(maps.Keys(w)); !slices.Equal(a, b) {
+			return []string{fmt.Sprintf("%s: got members %q, want %q", at, a, b)}
+		}
+		for name, v := range w {
+			differences = append(differences, shown(at+"/"+name, g[name], v)...)
+		}
+	case []any:
+		g, isList := got.([]any)
+		if !isList || len(g) < len(w) || len(w) == 0 && len(g) > 0 {
+			return []string{fmt.Sprintf("%s: got %v, want %v", at, got, want)}
+		}
+		for i, v := range w {
+			differences = append(differences, shown(at+"/"+strconv.Itoa(i), g[i], v)...)
+		}
+	default:
+		if got != want {
+			return []string{fmt.Sprintf("%s: got %v, want %v", at, got, want)}
+		}
+	}
+	return differences
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"github.com/latchwire/latchwire/pkg/intake"
 	"github.com/latchwire/latchwire/pkg/invocation"
@@ -185,7 +186,7 @@ func refuseOlder(w http.ResponseWriter, r *http.Request, err error) {
 		message = reason
 	}
 	if len(e.Problems) > 0 {
-		message = e.Problems[0].InstancePath + " " + e.Problems[0].Message
+		message = strings.TrimSpace(e.Problems[0].InstancePath + " " + e.Problems[0].Message)
 	}
 	wire.Refuse(w.Header(), e)
 	_ = wire.Answer(w, status, olderProblem{status, message, http.StatusText(status)}) // a problem can be encoded

@@ -85,6 +85,12 @@ func (x *extension) register(ctx context.Context, admin client, url string) erro
 		return err
 	}
 	x.api = client{base: admin.base, token: t.Token, http: admin.http}
+	if x.slug == "probe" { // a person may have published another one since
+		err := x.api.call(ctx, http.MethodGet, "/api/extensions/probe/manifest", nil, nil)
+		if refused, ok := errors.AsType[*apiError](err); err == nil || !ok || refused.status != http.StatusNotFound {
+			return err
+		}
+	}
 	return x.api.call(ctx, http.MethodPut, "/api/extensions/"+x.slug+"/manifest", json.RawMessage(x.manifest), nil)
 }
 

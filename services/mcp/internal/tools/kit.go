@@ -106,7 +106,7 @@ func (s spec) judge(input *schema.Schema, arguments json.RawMessage) error {
 	if s.passes != "" {
 		members, err := decode[map[string]json.RawMessage](arguments)
 		if err != nil {
-			return err
+			return &invocation.Error{Code: invalidArguments, Problems: []invocation.Problem{{Message: "must be an object"}}}
 		}
 		if passed := members[s.passes]; len(passed) > 0 && passed[0] == '{' {
 			if strictjson.Depth(passed) > invocation.MaxNesting {
