@@ -23,6 +23,8 @@ func Command(ctx context.Context, p service.Process) error {
 		return run(ctx, p)
 	case "setup":
 		return setup(ctx, p)
+	case "receiver-test":
+		return receiverTest(ctx, p)
 	case "help":
 		return help(p)
 	}
@@ -32,8 +34,9 @@ func Command(ctx context.Context, p service.Process) error {
 func help(p service.Process) error {
 	_, err := fmt.Fprint(p.Stderr, `latchwire COMMAND [FLAGS]
 
-  run     the whole pipeline in this process, with NATS embedded (the default)
-  setup   create or update the streams in NATS that the services use
+  run             the whole pipeline in this process, with NATS embedded (the default)
+  setup           create or update the streams in NATS that the services use
+  receiver-test   send a receiver of webhooks what it must cope with, and grade it
 
 Each command lists its flags with --help.
 `)

@@ -6,7 +6,6 @@ require github.com/latchwire/latchwire/pkg v0.0.0
 
 require (
 	github.com/google/jsonschema-go v0.4.3 // indirect
-	github.com/latchwire/latchwire/contracts v0.0.0 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
@@ -19,11 +18,14 @@ require github.com/latchwire/latchwire/services/edge-api v0.0.0
 require github.com/latchwire/latchwire/services/dispatcher v0.0.0
 
 require (
+	github.com/latchwire/latchwire/contracts v0.0.0
 	github.com/latchwire/latchwire/services/webhook-worker v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/nats-io/nats.go v1.55.0
 	github.com/nats-io/nuid v1.0.1
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	go.opentelemetry.io/otel/sdk v1.47.0
+	go.uber.org/goleak v1.3.0
 )
 
 require (
@@ -55,7 +57,6 @@ require (
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/otlptranslator v1.0.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/synadia-io/orbit.go/jetstreamext v0.3.2 // indirect
 	github.com/synadia-io/orbit.go/natsext v0.1.3 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
