@@ -17,8 +17,9 @@
 // connection that turned out to be dead before a single byte was written: the
 // request is dialled afresh, once, which no target can notice.
 //
-// Bodies are signed by [Sign] after Standard Webhooks, per attempt, and may
-// carry Basic [Credentials]. Both secrets print as a placeholder, however they
+// Bodies are signed by [Sign] after Standard Webhooks, per attempt, by a shared
+// secret (v1), by a private key (v1a) or by both, and may carry Basic
+// [Credentials]. Both secrets print as a placeholder, however they
 // are logged.
 //
 // A [Client] is safe for concurrent use. It keeps no state about a target

@@ -25,6 +25,7 @@ type Config struct {
 	Broker  broker.Config
 	Ledger  ledger.Config
 	Egress  egress.Config
+	Secrets SecretsConfig
 }
 
 // Register adds the settings that every service has.
@@ -38,6 +39,7 @@ func (c *Config) Register(s *service.Settings) {
 	s.Duration(&c.Ledger.AckWait, "ack-wait", 0, "sign of life a worker owes; 0 means 30s")
 	s.Duration(&c.Egress.Timeout, "call-timeout", 0, "time that a target or receiver has for its whole answer; 0 means the contract's 10s")
 	s.Prefixes(&c.Egress.Policy.Allow, "egress-allow", "networks that webhooks may reach although they are private, also over plain HTTP: for development")
+	c.Secrets.register(s)
 	limit(s, &c.Ledger.Limits.Extension, "extension")
 	limit(s, &c.Ledger.Limits.Lock, "lock")
 	limit(s, &c.Ledger.Limits.Events, "events")
@@ -112,7 +114,12 @@ func (p *Platform) open(ctx context.Context) (err error) {
 	if p.Ledger, err = ledger.Open(ctx, p.Conn, p.Config.Ledger, p.Log); err != nil {
 		return err
 	}
-	if p.Registry, err = registry.Open(ctx, p.Conn, p.Log); err != nil {
+	keys, err := p.Config.Secrets.Keys()
+	if err != nil {
+		return err
+	}
+	warnOfPlainSecrets(ctx, p.Config.Profile, keys, p.Log)
+	if p.Registry, err = registry.Open(ctx, p.Conn, keys, p.Log); err != nil {
 		return err
 	}
 	if p.Catalog, err = catalog.New(p.Registry); err != nil {

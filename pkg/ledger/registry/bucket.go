@@ -40,6 +40,9 @@ type bucket[T any] struct {
 	conn  *broker.Conn
 	kv    jetstream.KeyValue
 	log   *slog.Logger
+	// What a value goes through on its way into the store and out of it.
+	seal   func(key string, v T) (T, error)
+	unseal func(key string, v *T)
 
 	mu      sync.Mutex
 	cache   map[string]stored[T]
@@ -52,7 +55,32 @@ func openBucket[T any](ctx context.Context, conn *broker.Conn, name string, log 
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", name, err)
 	}
-	return &bucket[T]{name: name, trust: freshness, conn: conn, kv: kv, log: log, cache: make(map[string]stored[T])}, nil
+	return &bucket[T]{
+		name: name, trust: freshness, conn: conn, kv: kv, log: log, cache: make(map[string]stored[T]),
+		seal: func(_ string, v T) (T, error) { return v, nil }, unseal: func(string, *T) {},
+	}, nil
+}
+
+// encode returns a value as it is stored.
+func (b *bucket[T]) encode(key string, v T) ([]byte, error) {
+	v, err := b.seal(key, v)
+	if err != nil {
+		return nil, fmt.Errorf("seal %s of %s: %w", key, b.name, err)
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s of %s: %w", key, b.name, err)
+	}
+	return data, nil
+}
+
+// decode reads a value as it is stored.
+func (b *bucket[T]) decode(key string, data []byte) (v T, err error) {
+	if err := json.Unmarshal(data, &v); err != nil {
+		return v, fmt.Errorf("decode %s of %s: %w", key, b.name, err)
+	}
+	b.unseal(key, &v)
+	return v, nil
 }
 
 // get returns a value, from the cache while that is fresh. A key without a
@@ -95,11 +123,11 @@ func (b *bucket[T]) read(ctx context.Context, key string) (stored[T], bool, erro
 	if m == nil || m.Header.Get("KV-Operation") != "" || m.Header.Get(jetstream.MarkerReasonHeader) != "" {
 		return stored[T]{}, false, nil
 	}
-	v := stored[T]{revision: m.Sequence}
-	if err := json.Unmarshal(m.Data, &v.value); err != nil {
-		return stored[T]{}, false, fmt.Errorf("decode %s of %s: %w", key, b.name, err)
+	v, err := b.decode(key, m.Data)
+	if err != nil {
+		return stored[T]{}, false, err
 	}
-	return v, true, nil
+	return stored[T]{v, m.Sequence}, true, nil
 }
 
 // keep caches an entry; the caller holds the mutex.
@@ -121,9 +149,9 @@ func (b *bucket[T]) keep(key string, v stored[T]) {
 // create stores a value under a new key, for ttl if that is not zero. It
 // returns ResourceConflict if the key has one.
 func (b *bucket[T]) create(ctx context.Context, key string, v T, ttl time.Duration) error {
-	data, err := json.Marshal(v)
+	data, err := b.encode(key, v)
 	if err != nil {
-		return fmt.Errorf("encode %s of %s: %w", key, b.name, err)
+		return err
 	}
 	var opts []jetstream.KVCreateOpt
 	if ttl > 0 {
@@ -140,9 +168,9 @@ func (b *bucket[T]) create(ctx context.Context, key string, v T, ttl time.Durati
 // update replaces the value that has this revision and returns the revision of
 // the new one. It returns ResourceConflict if somebody else has changed it.
 func (b *bucket[T]) update(ctx context.Context, key string, v stored[T]) (uint64, error) {
-	data, err := json.Marshal(v.value)
+	data, err := b.encode(key, v.value)
 	if err != nil {
-		return 0, fmt.Errorf("encode %s of %s: %w", key, b.name, err)
+		return 0, err
 	}
 	rev, err := decided(ctx, func() (uint64, error) { return b.kv.Update(ctx, key, data, v.revision) })
 	if err != nil {
@@ -218,9 +246,9 @@ func (b *bucket[T]) list(ctx context.Context) ([]T, error) {
 			if !open || e == nil { // nil marks the end of what was there
 				return all, nil
 			}
-			var v T
-			if err := json.Unmarshal(e.Value(), &v); err != nil {
-				return nil, fmt.Errorf("decode %s of %s: %w", e.Key(), b.name, err)
+			v, err := b.decode(e.Key(), e.Value())
+			if err != nil {
+				return nil, err
 			}
 			all = append(all, v)
 		}

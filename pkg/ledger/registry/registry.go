@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/latchwire/latchwire/pkg/broker"
+	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/ledger/sealed"
 )
 
 // A Registry reads and writes extensions, manifests, sessions and tokens. All
@@ -20,8 +22,9 @@ type Registry struct {
 }
 
 // Open opens the buckets, which the topology has made. Run must be running for
-// the caches to be used; until then every read asks the leader.
-func Open(ctx context.Context, conn *broker.Conn, log *slog.Logger) (*Registry, error) {
+// the caches to be used; until then every read asks the leader. The secrets of
+// extensions are stored under the keys, or in the clear when there are none.
+func Open(ctx context.Context, conn *broker.Conn, keys sealed.Keys, log *slog.Logger) (*Registry, error) {
 	var r Registry
 	var errs [4]error
 	r.extensions, errs[0] = openBucket[Extension](ctx, conn, "extensions", log)
@@ -32,6 +35,8 @@ func Open(ctx context.Context, conn *broker.Conn, log *slog.Logger) (*Registry, 
 		return nil, err
 	}
 	r.tokens.trust = tokenFreshness
+	r.extensions.seal = func(slug string, e Extension) (Extension, error) { return seal(keys, invocation.Slug(slug), e) }
+	r.extensions.unseal = func(slug string, e *Extension) { unseal(keys, invocation.Slug(slug), e) }
 	return &r, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -110,7 +109,9 @@ func (b *bucket[T]) apply(e jetstream.KeyValueEntry) {
 	v := stored[T]{revision: e.Revision()}
 	gone := e.Operation() != jetstream.KeyValuePut
 	if !gone {
-		gone = json.Unmarshal(e.Value(), &v.value) != nil // the reader says what is wrong
+		var err error
+		v.value, err = b.decode(e.Key(), e.Value())
+		gone = err != nil // the reader says what is wrong
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
