@@ -56,6 +56,10 @@ bench: ## Throughput, latency and CPU as ratios to a floor measured in the same 
 	go run ./services/latchwire/cmd/bench $(BENCH_FLAGS)
 BENCH_FLAGS ?=
 
+.PHONY: bench-delivery
+bench-delivery: ## Delivery of events to ten endpoints, and beside a dead one, as ratios to their own floor
+	go run ./services/latchwire/cmd/bench --deliveries $(BENCH_FLAGS)
+
 .PHONY: smoke
 smoke: build ## Run every command of the README
 	scripts/smoke

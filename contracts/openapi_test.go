@@ -42,12 +42,16 @@ func operations(doc *openapi3.T, visit func(name string, item *openapi3.PathItem
 func TestOpenAPIHasTheseOperations(t *testing.T) {
 	t.Parallel()
 	want := strings.Fields(strings.ReplaceAll(`
+		DELETE·/api/admin/extensions/{slug}/signing-secrets/{secretId}
 		DELETE·/api/admin/extensions/{slug}/tokens/{tokenId}
 		DELETE·/api/admin/sessions/{sessionId}
 		DELETE·/api/admin/sessions/{sessionId}/main-tokens/{tokenId}
 		DELETE·/api/admin/tokens/{tokenId}
+		DELETE·/api/extensions/{slug}/signing-secrets/{secretId}
 		GET·/api/admin/chains/{correlationId}
+		GET·/api/admin/dead-messages
 		GET·/api/admin/deliveries
+		GET·/api/admin/deliveries/{deliveryId}
 		GET·/api/admin/extensions
 		GET·/api/admin/extensions/{slug}
 		GET·/api/admin/extensions/{slug}/signing-secrets
@@ -64,12 +68,17 @@ func TestOpenAPIHasTheseOperations(t *testing.T) {
 		GET·/api/extensions/sessions/{sessionId}/events
 		GET·/api/extensions/sessions/{sessionId}/invocations/{invocationId}
 		GET·/api/extensions/sessions/{sessionId}/pillory/status
+		GET·/api/extensions/{slug}/deliveries
+		GET·/api/extensions/{slug}/deliveries/{deliveryId}
+		GET·/api/extensions/{slug}/endpoint
 		GET·/api/extensions/{slug}/manifest
+		GET·/api/extensions/{slug}/signing-secrets
 		GET·/healthz
 		GET·/metrics
 		GET·/readyz
 		OPTIONS·/api/extensions/sessions/{sessionId}/capabilities
 		PATCH·/api/admin/extensions/{slug}
+		PATCH·/api/extensions/{slug}/endpoint
 		POST·/api/admin/deliveries/{deliveryId}/replay
 		POST·/api/admin/extensions
 		POST·/api/admin/extensions/{slug}/signing-secrets
@@ -78,6 +87,7 @@ func TestOpenAPIHasTheseOperations(t *testing.T) {
 		POST·/api/admin/locks/{lockId}/acts
 		POST·/api/admin/locks/{lockId}/finish
 		POST·/api/admin/locks/{lockId}/sessions
+		POST·/api/admin/replays
 		POST·/api/admin/sessions/{sessionId}/main-tokens
 		POST·/api/admin/tokens
 		POST·/api/extensions/sessions/{sessionId}/action
@@ -91,6 +101,10 @@ func TestOpenAPIHasTheseOperations(t *testing.T) {
 		POST·/api/extensions/sessions/{sessionId}/tasks/start-timer
 		POST·/api/extensions/sessions/{sessionId}/temporary-opening/open
 		POST·/api/extensions/sessions/{sessionId}/verification-picture/request
+		POST·/api/extensions/{slug}/deliveries/{deliveryId}/replay
+		POST·/api/extensions/{slug}/endpoint/enable
+		POST·/api/extensions/{slug}/replays
+		POST·/api/extensions/{slug}/signing-secrets
 		PUT·/api/extensions/{slug}/manifest`, "\t", ""))
 	var got []string
 	operations(loadOpenAPI(t), func(name string, _ *openapi3.PathItem, _ *openapi3.Operation) {

@@ -14,7 +14,7 @@ import (
 // enter takes a slot or fails the test.
 func enter(t *testing.T, l *broker.Lanes, key string) func() {
 	t.Helper()
-	leave, err := l.Enter(t.Context(), key)
+	leave, err := l.Enter(t.Context(), broker.Turn{Key: key})
 	if err != nil {
 		t.Fatalf("enter %s: %v", key, err)
 	}
@@ -52,7 +52,7 @@ func TestLanesRefuseBeyondTheLine(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { enter(t, l, "a")() })
 		synctest.Wait()
-		if _, err := l.Enter(t.Context(), "a"); !errors.Is(err, broker.ErrLaneFull) {
+		if _, err := l.Enter(t.Context(), broker.Turn{Key: "a"}); !errors.Is(err, broker.ErrLaneFull) {
 			t.Errorf("got %v, want ErrLaneFull", err)
 		}
 		enter(t, l, "b")() // another key is not in the way
@@ -72,7 +72,7 @@ func TestLanesGiveUpWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := l.Enter(ctx, "a"); !errors.Is(err, why) {
+			if _, err := l.Enter(ctx, broker.Turn{Key: "a"}); !errors.Is(err, why) {
 				t.Errorf("got %v, want the cause", err)
 			}
 		})
@@ -95,7 +95,7 @@ func TestLanesStop(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
-				if _, err := l.Enter(t.Context(), "a"); !errors.Is(err, broker.ErrStopping) {
+				if _, err := l.Enter(t.Context(), broker.Turn{Key: "a"}); !errors.Is(err, broker.ErrStopping) {
 					t.Errorf("got %v for one that waited, want ErrStopping", err)
 				}
 			})
@@ -105,7 +105,7 @@ func TestLanesStop(t *testing.T) {
 		l.Stop() // twice is once
 		wg.Wait()
 		for _, key := range []string{"a", "b"} {
-			if _, err := l.Enter(t.Context(), key); !errors.Is(err, broker.ErrStopping) {
+			if _, err := l.Enter(t.Context(), broker.Turn{Key: key}); !errors.Is(err, broker.ErrStopping) {
 				t.Errorf("got %v for %s after Stop, want ErrStopping", err, key)
 			}
 		}
@@ -123,7 +123,7 @@ func TestLanesPassOnASlotThatCameTooLate(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
 			wg.Go(func() {
-				if leave, err := l.Enter(ctx, "a"); err == nil {
+				if leave, err := l.Enter(ctx, broker.Turn{Key: "a"}); err == nil {
 					leave()
 				}
 			})
@@ -131,7 +131,7 @@ func TestLanesPassOnASlotThatCameTooLate(t *testing.T) {
 			cancel()
 			leave()
 			wg.Wait()
-			again, err := l.Enter(ctx, "a") // a free slot needs no waiting
+			again, err := l.Enter(ctx, broker.Turn{Key: "a"}) // a free slot needs no waiting
 			if err != nil {
 				t.Fatalf("got %v, want the slot free again", err)
 			}
@@ -154,7 +154,7 @@ func TestLanesLoseNoSlotToARace(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				var done sync.WaitGroup
 				done.Go(cancel)
-				leave, err := l.Enter(ctx, "a")
+				leave, err := l.Enter(ctx, broker.Turn{Key: "a"})
 				if err == nil {
 					now := running.Add(1)
 					for {
@@ -184,4 +184,102 @@ func TestLanesLoseNoSlotToARace(t *testing.T) {
 	if n := l.Keys(); n != 0 {
 		t.Errorf("got %d lanes left behind, want none", n)
 	}
+}
+
+// What has an order runs one at a time as it arrived, also when a later one
+// comes first, and others of its lane go past it.
+func TestLanesKeepAnOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := broker.NewLanes(4, 8)
+		turn := func(order string, seq uint64) broker.Turn { return broker.Turn{Key: "a", Order: order, Seq: seq} }
+		for seq := range uint64(3) {
+			l.Expect(turn("x", seq))
+		}
+		l.Expect(turn("y", 9))
+		var ran []uint64
+		var running sync.WaitGroup
+		leaves := make(chan func(), 3)
+		for _, seq := range []uint64{2, 1} {
+			running.Go(func() {
+				leave, err := l.Enter(t.Context(), turn("x", seq))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				ran = append(ran, seq)
+				leaves <- leave
+			})
+			synctest.Wait()
+		}
+		other, err := l.Enter(t.Context(), turn("y", 9))
+		if err != nil || len(ran) != 0 {
+			t.Fatalf("got %v and %v, want another order to go past those that wait", err, ran)
+		}
+		other()
+		l.Forget(turn("x", 0)) // it never came
+		synctest.Wait()
+		if len(ran) != 1 || ran[0] != 1 {
+			t.Fatalf("got %v, want the first of those that are left, alone", ran)
+		}
+		(<-leaves)()
+		(<-leaves)()
+		running.Wait()
+		if len(ran) != 2 || ran[1] != 2 || l.Keys() != 0 {
+			t.Errorf("got %v and %d lanes, want all served and none left", ran, l.Keys())
+		}
+	})
+}
+
+// A burst for one key may fill a third of the pool, many hanging ones together
+// never all of it, and each key keeps a line of its own.
+func TestLanesShareAPool(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const line, pool = 2, 60
+		l := broker.NewSharedLanes(1, line, pool)
+		hold := func(key string) (func(), int) {
+			leave := enter(t, l, key)
+			n := 0
+			for {
+				refused := make(chan error, 1)
+				go func() {
+					leave, err := l.Enter(t.Context(), broker.Turn{Key: key})
+					refused <- err
+					if err == nil {
+						leave()
+					}
+				}()
+				synctest.Wait()
+				select {
+				case err := <-refused:
+					if !errors.Is(err, broker.ErrLaneFull) {
+						t.Errorf("got %v, want the lane full", err)
+					}
+					return leave, n
+				default:
+					n++
+				}
+			}
+		}
+		var leaves []func()
+		total := 0
+		for i := range 20 {
+			leave, n := hold(string(rune('a' + i)))
+			leaves = append(leaves, leave)
+			total += n
+			switch {
+			case i == 0 && (n < pool/4 || n > pool/2):
+				t.Errorf("got %d places for one burst, want a good part of %d", n, pool)
+			case n < line:
+				t.Errorf("got %d places for key %d, want at least %d", n, i, line)
+			}
+		}
+		if most := pool + 20*line; total > most {
+			t.Errorf("got %d that wait, want at most %d", total, most)
+		}
+		for _, leave := range leaves {
+			leave()
+		}
+	})
 }

@@ -25,6 +25,9 @@ type Subscription struct {
 	// Bury copies a message that no retry can help to where it is kept. It is
 	// called before the message is acknowledged and again if it fails.
 	Bury func(ctx context.Context, d Delivery, why error) error
+	// Arrived is called for each message in the order of arrival, before any
+	// handler runs, Left when it was answered. Both may be nil.
+	Arrived, Left func(Delivery)
 }
 
 // A Delivery is one message as the server delivered it.
@@ -216,6 +219,9 @@ func (s *Subscriber) deliver(ctx context.Context, jm jetstream.Msg) {
 	s.mu.Lock()
 	s.inFlight[f] = struct{}{}
 	s.mu.Unlock()
+	if s.cfg.Arrived != nil {
+		s.cfg.Arrived(f.delivery)
+	}
 	select {
 	case s.out <- m:
 	case <-s.stopping:
@@ -234,6 +240,9 @@ func deliveryOf(jm jetstream.Msg) Delivery {
 // finish does what the handler's error asks for and frees the slot.
 func (s *Subscriber) finish(ctx context.Context, f *inFlight, err error) {
 	defer func() { <-s.slots }()
+	if s.cfg.Left != nil {
+		defer s.cfg.Left(f.delivery)
+	}
 	v := Judge(err, s.strike(f, err))
 	if v.Action == Bury {
 		v = s.bury(ctx, f, err)

@@ -172,7 +172,7 @@ func (in *Intake) available(s lock.State, target registry.Extension, id invocati
 	switch {
 	case target.ID == "": // a built-in: the lock has had its say
 		return ""
-	case target.Disabled:
+	case !target.Listens():
 		return lock.ExtensionDisabled
 	case target.WebhookURL == "":
 		return lock.EndpointNotConfigured

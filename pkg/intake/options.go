@@ -66,5 +66,5 @@ func (in *Intake) Options(ctx context.Context, q FieldQuery) (invocation.Options
 
 // askable reports whether there is anybody to ask: a partner that is reachable.
 func askable(target registry.Extension) bool {
-	return target.ID != "" && !target.Disabled && target.WebhookURL != ""
+	return target.ID != "" && target.Listens() && target.WebhookURL != ""
 }

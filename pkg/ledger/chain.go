@@ -38,36 +38,44 @@ const (
 
 // A PendingWrite is a write whose answer has not been waited for. The zero
 // value is one that was not needed.
-type PendingWrite struct{ future jetstream.PubAckFuture }
+type PendingWrite struct{ futures []jetstream.PubAckFuture }
 
 // Wait returns once the write is stored, or why it is not.
 func (w PendingWrite) Wait(ctx context.Context) error {
-	if w.future == nil {
-		return nil
+	var errs []error
+	for _, f := range w.futures {
+		select {
+		case <-f.Ok():
+		case err := <-f.Err():
+			errs = append(errs, err)
+		case <-ctx.Done():
+			return unavailable(context.Cause(ctx))
+		}
 	}
-	select {
-	case <-w.future.Ok():
-		return nil
-	case err := <-w.future.Err():
+	if err := errors.Join(errs...); err != nil {
 		return unavailable(err)
-	case <-ctx.Done():
-		return unavailable(context.Cause(ctx))
 	}
+	return nil
 }
 
-// Index notes a member of a chain, once within two minutes for each msgID. The
-// write is on its way when Index returns; what rests on it waits for it.
-func (l *Ledger) Index(correlation invocation.ID, link Link) (PendingWrite, error) {
-	data, err := encode(link)
+// Index notes members of a chain in one write, a single one once within two
+// minutes. The write is on its way when Index returns; what rests on it waits
+// for it.
+func (l *Ledger) Index(correlation invocation.ID, links ...Link) (PendingWrite, error) {
+	data, err := encode(links)
 	if err != nil {
 		return PendingWrite{}, err
 	}
 	m := &nats.Msg{Subject: chainSubject(correlation), Data: data}
-	f, err := l.js.PublishMsgAsync(m, jetstream.WithMsgID(link.messageID()), jetstream.WithStallWait(5*time.Second))
+	opts := []jetstream.PublishOpt{jetstream.WithStallWait(5 * time.Second)}
+	if len(links) == 1 {
+		opts = append(opts, jetstream.WithMsgID(links[0].messageID()))
+	}
+	f, err := l.js.PublishMsgAsync(m, opts...)
 	if err != nil {
 		return PendingWrite{}, unavailable(err)
 	}
-	return PendingWrite{f}, nil
+	return PendingWrite{[]jetstream.PubAckFuture{f}}, nil
 }
 
 func (k Link) messageID() string {
@@ -90,8 +98,8 @@ func (l *Ledger) IndexInvocation(inv invocation.Invocation) (PendingWrite, error
 // maxLinks bounds how much of a chain is read.
 const maxLinks = 1000
 
-// Chain returns the members of a chain in the order they were noted, up to a
-// thousand, each once; the call that began it, if one did, comes first.
+// Chain returns the members of a chain in the order they were noted, about a
+// thousand at most, each once; the call that began it, if one did, comes first.
 func (l *Ledger) Chain(ctx context.Context, correlation invocation.ID) ([]Link, error) {
 	out, err := l.rootCall(ctx, correlation)
 	if err != nil {
@@ -109,13 +117,15 @@ func (l *Ledger) Chain(ctx context.Context, correlation invocation.ID) ([]Link, 
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		var link Link
-		if err := decode(m.Data, &link); err != nil {
+		var links []Link
+		if err := decode(m.Data, &links); err != nil {
 			return nil, err
 		}
-		if id := link.messageID(); !seen[id] {
-			seen[id] = true
-			out = append(out, link)
+		for _, link := range links {
+			if id := link.messageID(); !seen[id] {
+				seen[id] = true
+				out = append(out, link)
+			}
 		}
 		seq = m.Sequence + 1
 	}

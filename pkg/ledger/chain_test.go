@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/latchwire/latchwire/pkg/invocation"
@@ -56,8 +57,8 @@ func TestChainIndex(t *testing.T) {
 func TestChainHasEachLinkOnce(t *testing.T) {
 	t.Parallel()
 	env := ledgertest.New(t, small())
-	link := []byte(`{"k":"delivery","id":"cccccccccccccccccccccccc","lock":"00aaaaaaaaaaaaaaaaaaaaaa","ext":"a","st":"failed","try":1,"at":1}`)
-	later := []byte(`{"k":"delivery","id":"cccccccccccccccccccccccc","lock":"00aaaaaaaaaaaaaaaaaaaaaa","ext":"a","st":"failed","try":1,"at":2}`)
+	link := []byte(`[{"k":"delivery","id":"cccccccccccccccccccccccc","lock":"00aaaaaaaaaaaaaaaaaaaaaa","ext":"a","st":"failed","try":1,"at":1}]`)
+	later := []byte(`[{"k":"delivery","id":"cccccccccccccccccccccccc","lock":"00aaaaaaaaaaaaaaaaaaaaaa","ext":"a","st":"failed","try":1,"at":2}]`)
 	for _, data := range [][]byte{link, later} {
 		if _, err := env.Conn.JS.Publish(t.Context(), "chain.dddddddddddddddddddddddd", data); err != nil {
 			t.Fatal(err)
@@ -65,5 +66,37 @@ func TestChainHasEachLinkOnce(t *testing.T) {
 	}
 	if got, err := env.Ledger.Chain(t.Context(), "dddddddddddddddddddddddd"); err != nil || len(got) != 1 || got[0].At != 1 {
 		t.Errorf("got %+v, %v; want the first alone", got, err)
+	}
+}
+
+// Links noted at the same time are all there, in fewer writes than links.
+func TestNotesOfOneTimeShareWrites(t *testing.T) {
+	t.Parallel()
+	env := ledgertest.New(t, small())
+	const correlation, count = "dddddddddddddddddddddddd", 200
+	on := invocation.NewLockID(0)
+	var wg sync.WaitGroup
+	for i := range count {
+		wg.Go(func() {
+			link := ledger.Link{Kind: ledger.DeliveryLink, ID: eventAt(on, 16).ID, Lock: on, Extension: "a", Try: i, Status: "pending"}
+			if err := env.Ledger.Note(t.Context(), correlation, link); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	got, err := env.Ledger.Chain(t.Context(), correlation)
+	if err != nil || len(got) != count {
+		t.Errorf("got %d links, %v; want %d", len(got), err, count)
+	}
+	s, err := env.Conn.JS.Stream(t.Context(), "CHAIN")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if writes := s.CachedInfo().State.Msgs; writes >= count/2 {
+		t.Errorf("got %d writes for %d links", writes, count)
+	}
+	if err := env.Ledger.Note(t.Context(), correlation, ledger.Link{Kind: ledger.EventLink, ID: eventAt(on, 32).ID, Lock: on}); err != nil {
+		t.Error("nothing is noted after the others:", err)
 	}
 }

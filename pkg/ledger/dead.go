@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,6 +16,8 @@ import (
 type DeadQuery struct {
 	// Extension is whose deliveries; empty selects all.
 	Extension invocation.Slug
+	// Match selects among those; nil takes all.
+	Match func(Corpse) bool
 	// After is the place to go on from: the last one's Seq.
 	After uint64
 	Limit int
@@ -29,13 +32,13 @@ type Corpse struct {
 // Dead returns the dead deliveries after a place, and whether there are more.
 func (l *Ledger) Dead(ctx context.Context, q DeadQuery) (found []Corpse, more bool, err error) {
 	for {
-		batch, err := l.deadBatch(ctx, q.After)
+		batch, err := l.deadBatch(ctx, q.Extension, q.After)
 		if err != nil || len(batch) == 0 {
 			return found, false, err
 		}
 		for _, c := range batch {
 			q.After = c.Seq
-			if q.Extension != "" && c.Delivery.Extension != q.Extension {
+			if q.Match != nil && !q.Match(c) {
 				continue
 			}
 			if len(found) == q.Limit {
@@ -46,22 +49,13 @@ func (l *Ledger) Dead(ctx context.Context, q DeadQuery) (found []Corpse, more bo
 	}
 }
 
-func (l *Ledger) deadBatch(ctx context.Context, after uint64) ([]Corpse, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	messages, err := jetstreamext.GetBatch(ctx, l.js, deadStream, 256,
-		jetstreamext.GetBatchSeq(after+1), jetstreamext.GetBatchSubject(deadDeliverySubject("*")))
+func (l *Ledger) deadBatch(ctx context.Context, ext invocation.Slug, after uint64) ([]Corpse, error) {
+	raw, err := l.messages(ctx, deadStream, deadDeliveries(ext), after, deadStep)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, err
 	}
-	var out []Corpse
-	for m, err := range messages {
-		if errors.Is(err, jetstreamext.ErrNoMessages) {
-			break
-		}
-		if err != nil {
-			return nil, unavailable(err)
-		}
+	out := make([]Corpse, 0, len(raw))
+	for _, m := range raw {
 		c, err := parseCorpse(m)
 		if err != nil {
 			return nil, err
@@ -69,6 +63,52 @@ func (l *Ledger) deadBatch(ctx context.Context, after uint64) ([]Corpse, error) 
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+// deadStep is how many dead are read at a time.
+const deadStep = 256
+
+// messages reads messages of a stream after a place, up to some hundred.
+func (l *Ledger) messages(ctx context.Context, stream, subject string, after uint64, limit int) ([]*jetstream.RawStreamMsg, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	all, err := jetstreamext.GetBatch(ctx, l.js, stream, limit, jetstreamext.GetBatchSeq(after+1), jetstreamext.GetBatchSubject(subject))
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	var out []*jetstream.RawStreamMsg
+	for m, err := range all {
+		if errors.Is(err, jetstreamext.ErrNoMessages) {
+			break
+		}
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// A DeadMessage is what no handler could deal with, as it stood.
+type DeadMessage struct {
+	Stream  string
+	Subject string
+	Reason  string
+	At      time.Time
+	Seq     uint64 // its place among the dead
+}
+
+// DeadMessages returns the messages that were buried after a place, oldest
+// first, and whether there are more.
+func (l *Ledger) DeadMessages(ctx context.Context, after uint64, limit int) (found []DeadMessage, more bool, err error) {
+	raw, err := l.messages(ctx, deadStream, deadMessageSubjects, after, limit+1)
+	for _, m := range raw[:min(len(raw), limit)] {
+		parts := strings.Split(m.Subject, ".")
+		found = append(found, DeadMessage{
+			Stream: parts[len(parts)-2], Subject: m.Header.Get(buriedSubject), Reason: m.Header.Get(buriedReason), At: m.Time, Seq: m.Sequence,
+		})
+	}
+	return found, len(raw) > limit, err
 }
 
 func parseCorpse(m *jetstream.RawStreamMsg) (Corpse, error) {
@@ -79,10 +119,11 @@ func parseCorpse(m *jetstream.RawStreamMsg) (Corpse, error) {
 // DeadByID returns a dead delivery by the id that [DeadID] gave it, or
 // ResourceNotFound.
 func (l *Ledger) DeadByID(ctx context.Context, id string) (Corpse, error) {
-	if !validDeadID(id) {
+	ext, delivery, valid := splitDeadID(id)
+	if !valid {
 		return Corpse{}, invocation.Refuse(invocation.ResourceNotFound)
 	}
-	m, err := l.newest(ctx, deadStream, deadDeliverySubject(id))
+	m, err := l.newest(ctx, deadStream, deadDeliverySubject(ext, delivery))
 	if err != nil {
 		return Corpse{}, err
 	}
@@ -92,11 +133,14 @@ func (l *Ledger) DeadByID(ctx context.Context, id string) (Corpse, error) {
 	return parseCorpse(m)
 }
 
-// validDeadID reports whether id has the form of a dead delivery's: a slug and
-// an id, which is all that may reach a subject.
-func validDeadID(id string) bool {
+// splitDeadID returns the slug and the id of which a dead delivery's id is made,
+// which is all that may reach a subject.
+func splitDeadID(id string) (ext, delivery string, valid bool) {
 	cut := len(id) - 25
-	return cut > 0 && id[cut] == '-' && invocation.ValidSlug(id[:cut]) && invocation.ValidID(id[cut+1:])
+	if cut <= 0 || id[cut] != '-' || !invocation.ValidSlug(id[:cut]) || !invocation.ValidID(id[cut+1:]) {
+		return "", "", false
+	}
+	return id[:cut], id[cut+1:], true
 }
 
 // Revive puts a dead delivery on its queue again with a fresh set of attempts
@@ -104,7 +148,7 @@ func validDeadID(id string) bool {
 // lost, and perhaps sent twice.
 func (l *Ledger) Revive(ctx context.Context, c Corpse) error {
 	d := c.Delivery
-	d.Attempt = 1
+	d.Attempt, d.Tries = 1, nil
 	m, err := deliveryMessage(deliverySubject(d), d, nil)
 	if err != nil {
 		return err
@@ -114,9 +158,5 @@ func (l *Ledger) Revive(ctx context.Context, c Corpse) error {
 	if _, err := l.put(ctx, m); err != nil {
 		return err
 	}
-	err = l.streams[deadStream].DeleteMsg(ctx, c.Seq)
-	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
-		return unavailable(err)
-	}
-	return nil
+	return l.remove(ctx, deadStream, c.Seq)
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -32,9 +34,50 @@ type Delivery struct {
 	// Attempt counts the tries, this one included.
 	Attempt int   `json:"try"`
 	FirstAt int64 `json:"first"` // milliseconds
+	// Tries are the attempts that failed, oldest first.
+	Tries []Try `json:"tries,omitempty"`
 	// Event is the event's own id and chain, for what is noted when the POST
 	// starts; empty for a history line.
 	Chain chainRecord `json:"chain,omitzero"`
+}
+
+// A Try is an attempt that failed.
+type Try struct {
+	At int64 `json:"at"` // milliseconds
+	// Status of the answer; 0 when there was none.
+	Status   int   `json:"st,omitempty"`
+	Duration int64 `json:"ms"` // milliseconds
+	// Error is the class of what went wrong where there was no whole answer: a
+	// kind of package egress.
+	Error string `json:"err,omitempty"`
+	// Answer is the beginning of the receiver's answer, cleaned: [MaxAnswer] of
+	// the last one, less of those before.
+	Answer string `json:"body,omitempty"`
+}
+
+// MaxAnswer is how much of a receiver's answer is kept, in bytes.
+const (
+	MaxAnswer   = 16 << 10
+	olderAnswer = 512
+)
+
+// Failed returns the delivery after an attempt that failed.
+func (d Delivery) Failed(t Try) Delivery {
+	d.Tries = slices.Clone(d.Tries)
+	for i := range d.Tries {
+		d.Tries[i].Answer = clip(d.Tries[i].Answer, olderAnswer)
+	}
+	t.Answer = clip(t.Answer, MaxAnswer)
+	d.Tries = append(d.Tries, t)
+	return d
+}
+
+// clip cuts a text to at most n bytes, between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
 }
 
 // Event returns as much of the delivered event as its chain needs.
@@ -53,35 +96,22 @@ func NewEventDelivery(e invocation.Event, to lockParty, body json.RawMessage) De
 // lockParty is who gets a delivery.
 type lockParty = invocation.Party
 
-// Enqueue puts deliveries on their queue, each once within two minutes, and
-// waits until all are stored. Trace context travels along.
-func (l *Ledger) Enqueue(ctx context.Context, trace map[string][]string, deliveries ...Delivery) error {
-	futures := make([]jetstream.PubAckFuture, 0, len(deliveries))
+// Enqueue puts deliveries on their queue in this order, each once within two
+// minutes. They are on their way when it returns. Trace context travels along.
+func (l *Ledger) Enqueue(trace map[string][]string, deliveries ...Delivery) (PendingWrite, error) {
+	var w PendingWrite
 	for _, d := range deliveries {
 		m, err := deliveryMessage(deliverySubject(d), d, trace)
 		if err != nil {
-			return err
+			return w, err
 		}
 		f, err := l.js.PublishMsgAsync(m, jetstream.WithMsgID(d.messageID()), jetstream.WithStallWait(5*time.Second))
 		if err != nil {
-			return unavailable(err)
+			return w, unavailable(err)
 		}
-		futures = append(futures, f)
+		w.futures = append(w.futures, f)
 	}
-	var errs []error
-	for _, f := range futures {
-		select {
-		case <-f.Ok():
-		case err := <-f.Err():
-			errs = append(errs, err)
-		case <-ctx.Done():
-			errs = append(errs, context.Cause(ctx))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return unavailable(err)
-	}
-	return nil
+	return w, nil
 }
 
 func (d Delivery) messageID() string {
@@ -108,7 +138,7 @@ func (l *Ledger) KeepDead(ctx context.Context, d Delivery, reason string) error 
 	if err != nil {
 		return err
 	}
-	_, err = l.put(ctx, &nats.Msg{Subject: deadDeliverySubject(DeadID(d)), Data: data})
+	_, err = l.put(ctx, &nats.Msg{Subject: deadDeliverySubject(string(d.Extension), d.ID), Data: data})
 	return err
 }
 
@@ -121,6 +151,20 @@ type DeadDelivery struct {
 
 // DeadID names a dead delivery: extension and event.
 func DeadID(d Delivery) string { return string(d.Extension) + "-" + d.ID }
+
+// againHeader marks what is no first attempt.
+const againHeader = "Latchwire-Attempt"
+
+// PlaceOf returns what a delivery's subject and header say of its place among
+// others: whose it is, on which lock, and whether it was tried before. It is
+// cheap, and empty for what is no delivery.
+func PlaceOf(m broker.Delivery) (ext invocation.Slug, lock invocation.LockID, again bool) {
+	parts := strings.Split(m.Subject, ".")
+	if len(parts) != 5 {
+		return "", "", true
+	}
+	return invocation.Slug(parts[2]), invocation.LockID(parts[3]), len(m.Header[againHeader]) > 0
+}
 
 // ParseDelivery reads a delivery as its queue delivered it.
 func ParseDelivery(d broker.Delivery) (Delivery, error) {
@@ -142,5 +186,8 @@ func deliveryMessage(subject string, d Delivery, trace map[string][]string) (*na
 	m := nats.NewMsg(subject)
 	m.Data = data
 	maps.Copy(m.Header, traceOf(trace))
+	if d.Attempt > 1 {
+		m.Header.Set(againHeader, strconv.Itoa(d.Attempt))
+	}
 	return m, nil
 }

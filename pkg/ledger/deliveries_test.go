@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -48,6 +49,12 @@ func asDelivered(m jetstream.Msg) broker.Delivery {
 	return broker.Delivery{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()}
 }
 
+func enqueue(t *testing.T, l *ledger.Ledger, trace map[string][]string, all ...ledger.Delivery) error {
+	t.Helper()
+	w, err := l.Enqueue(trace, all...)
+	return errors.Join(err, w.Wait(t.Context()))
+}
+
 func TestEnqueueStoresEachAttemptOnce(t *testing.T) {
 	t.Parallel()
 	env := ledgertest.New(t, small())
@@ -59,7 +66,7 @@ func TestEnqueueStoresEachAttemptOnce(t *testing.T) {
 	elsewhere.Lock = invocation.NewLockID(0)
 	trace := map[string][]string{"traceparent": {"00-x"}, "Nats-TTL": {"1s"}}
 	for range 3 {
-		if err := env.Ledger.Enqueue(t.Context(), trace, first, second, again, elsewhere); err != nil {
+		if err := enqueue(t, env.Ledger, trace, first, second, again, elsewhere); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +86,7 @@ func TestEnqueueStoresEachAttemptOnce(t *testing.T) {
 	if e := first.Event(); e.ID != eventAt(on, 16).ID || e.Lock != on || e.Chain.Correlation != "dddddddddddddddddddddddd" {
 		t.Errorf("got the event %+v of a delivery", e)
 	}
-	if err := env.Ledger.Enqueue(t.Context(), nil); err != nil {
+	if err := enqueue(t, env.Ledger, nil); err != nil {
 		t.Errorf("none at all: %v", err)
 	}
 }

@@ -257,13 +257,19 @@ func (l *Ledger) Settle(ctx context.Context, c Claim, inv invocation.Invocation,
 // Bury keeps a copy of a message that no retry can help, with the reason.
 func (l *Ledger) Bury(ctx context.Context, stream string, d broker.Delivery, why error) error {
 	m := &nats.Msg{Subject: deadMessageSubject(stream, d.Sequence), Data: d.Data, Header: nats.Header{
-		"Latchwire-Subject":  {d.Subject},
-		"Latchwire-Reason":   {oneLine(why.Error())},
+		buriedSubject:        {d.Subject},
+		buriedReason:         {oneLine(why.Error())},
 		"Latchwire-Attempts": {strconv.FormatUint(d.Attempt, 10)},
 	}}
 	_, err := l.put(ctx, m)
 	return err
 }
+
+// The headers of what was buried.
+const (
+	buriedSubject = "Latchwire-Subject"
+	buriedReason  = "Latchwire-Reason"
+)
 
 // oneLine keeps a header's value on its line.
 func oneLine(s string) string {

@@ -27,6 +27,7 @@ type Ledger struct {
 	locks   *keyLocks
 	full    *overLimits
 	decoded *snapshots
+	notes   *notes
 	scarce  []atomic.Bool               // the partitions that are nearly full
 	streams map[string]jetstream.Stream // opened once; never changed afterwards
 }
@@ -53,7 +54,7 @@ func Open(ctx context.Context, conn *broker.Conn, cfg Config, log *slog.Logger) 
 	}
 	l := &Ledger{
 		conn: conn, js: conn.JS, cfg: cfg, log: log,
-		clock: &clock{local: time.Now}, locks: newKeyLocks(), full: newOverLimits(), decoded: newSnapshots(),
+		clock: &clock{local: time.Now}, locks: newKeyLocks(), full: newOverLimits(), decoded: newSnapshots(), notes: newNotes(),
 		scarce: make([]atomic.Bool, cfg.Partitions),
 	}
 	if err := l.openStreams(ctx); err != nil {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,8 @@ const (
 	limitsStream = "LIMITS"
 	blocksStream = "BLOCKS"
 	deadStream   = "DEAD"
+
+	endpointStream = "ENDPOINTS"
 )
 
 // The durable consumers.
@@ -28,7 +31,14 @@ const (
 	FanOutConsumer   = "fanout"
 	DeliverConsumer  = "deliver"
 	TimerConsumer    = "timers"
+
+	// EndpointConsumer and OperationConsumer read [EndpointStream].
+	EndpointConsumer  = "endpoints"
+	OperationConsumer = "operations"
 )
+
+// EndpointStream is where endpoints are looked after.
+const EndpointStream = endpointStream
 
 func join(parts ...string) string { return strings.Join(parts, ".") }
 
@@ -97,7 +107,34 @@ func deliveryName(kind string, d Delivery) string {
 	return join(kind, strconv.Itoa(d.Lock.Partition()), string(d.Extension), string(d.Lock), d.ID)
 }
 
-func deadDeliverySubject(id string) string { return join("dead", "delivery", id) }
+// keptSubject is where a delivery waits for its endpoint.
+func keptSubject(d Delivery) string {
+	return join("ep", "kept", string(d.Extension), string(d.Lock), d.ID)
+}
+
+// keptSubjects matches everything that waits for an endpoint.
+func keptSubjects(ext invocation.Slug) string { return join("ep", "kept", string(ext), ">") }
+
+func endpointCheckSubject(ext invocation.Slug) string { return join("ep", "check", string(ext)) }
+
+func endpointTimerSubject(ext invocation.Slug) string { return join("ep", "timer", string(ext)) }
+
+func operationSubject(o Operation) string {
+	return join("ep", "tell", string(o.Extension), string(o.ID))
+}
+
+func deadDeliverySubject(ext, delivery string) string {
+	return join("dead", "delivery", ext, delivery)
+}
+
+// deadDeliveries matches an extension's dead deliveries, or with an empty slug
+// all of them.
+func deadDeliveries(ext invocation.Slug) string {
+	return deadDeliverySubject(cmp.Or(string(ext), "*"), "*")
+}
+
+// deadMessageSubjects matches every message that was buried.
+const deadMessageSubjects = "dead.message.*.*"
 
 func deadMessageSubject(stream string, seq uint64) string {
 	return join("dead", "message", stream, strconv.FormatUint(seq, 10))

@@ -76,6 +76,10 @@ func Topology(c Config) broker.Topology {
 				Name: blocksStream, Subjects: []string{"blk.*.*.*"}, MaxAge: time.Hour, MaxMsgsPerSubject: 1,
 				AllowMsgTTL: true, AllowDirect: true,
 			},
+			{
+				Name: endpointStream, Subjects: []string{"ep.check.*", "ep.timer.*", "ep.kept.*.*.*", "ep.tell.*.*"},
+				Retention: jetstream.WorkQueuePolicy, AllowMsgSchedules: true, AllowMsgTTL: true, AllowDirect: true,
+			},
 			{Name: deadStream, Subjects: []string{"dead.>"}, MaxAge: invocation.Retention, MaxMsgsPerSubject: 1, AllowDirect: true},
 		},
 		KeyValues: []jetstream.KeyValueConfig{
@@ -89,7 +93,11 @@ func Topology(c Config) broker.Topology {
 		t.Streams = append(t.Streams, partitionStreams(c, p)...)
 		t.Consumers = append(t.Consumers, partitionConsumers(c, p)...)
 	}
-	t.Consumers = append(t.Consumers, broker.Consumer{Stream: ManifestStream, Config: durable(c, AnnounceConsumer, "$KV.manifests.>")})
+	t.Consumers = append(t.Consumers,
+		broker.Consumer{Stream: ManifestStream, Config: durable(c, AnnounceConsumer, "$KV.manifests.>")},
+		broker.Consumer{Stream: endpointStream, Config: durable(c, EndpointConsumer, "ep.check.*")},
+		broker.Consumer{Stream: endpointStream, Config: durable(c, OperationConsumer, "ep.tell.*.*")},
+	)
 	for i := range t.Streams {
 		t.Streams[i].Replicas = c.Replicas
 		t.Streams[i].MaxConsumers = -1

@@ -126,7 +126,7 @@ func TestPartitionsAreKeptApart(t *testing.T) {
 			t.Errorf("got the events %+v in partition %d", pg.Events, p)
 		}
 		d := newDelivery(on, 16)
-		if err := env.Ledger.Enqueue(t.Context(), nil, d); err != nil {
+		if err := enqueue(t, env.Ledger, nil, d); err != nil {
 			t.Errorf("enqueue in partition %d: %v", p, err)
 		}
 	}

@@ -185,11 +185,12 @@ func Encode(v any) ([]byte, error) {
 	return jsonv2.Marshal(v, jsonv2.Deterministic(true))
 }
 
-// OrNull returns a text as the contract writes it where it may be null: the
-// empty text as null.
-func OrNull[T ~string](s T) *T {
-	if s == "" {
+// OrNull returns a value as the contract writes it where it may be null: the
+// zero value, such as an empty text, as null.
+func OrNull[T comparable](v T) *T {
+	var zero T
+	if v == zero {
 		return nil
 	}
-	return &s
+	return &v
 }

@@ -116,7 +116,7 @@ const (
 func asker(p *platform.Platform) ledger.Asked {
 	options, lanes := target.NewOptions(p.Registry, questionPost(p)), broker.NewLanes(askSlots, askLine)
 	return func(ctx context.Context, q invocation.Question, headers map[string][]string) (invocation.Options, error) {
-		leave, err := lanes.Enter(ctx, string(q.Target.Slug))
+		leave, err := lanes.Enter(ctx, broker.Turn{Key: string(q.Target.Slug)})
 		if err != nil {
 			return invocation.Options{}, err
 		}

@@ -177,7 +177,7 @@ func TestEachCredentialOpensItsOwnEndpoints(t *testing.T) {
 			"none": 401, "developer": ok, "another developer": ok, "admin": 403, "read-only admin": 403, "main page": 401,
 			"main page as bearer": 403, "developer as main": 401, "main and developer": ok, "main and wrong token": 401,
 		},
-		"publish": {
+		"own": {
 			"none": 401, "developer": ok, "another developer": 403, "admin": 403, "read-only admin": 403, "main page": 401,
 			"main page as bearer": 403, "developer as main": 401, "main and developer": ok, "main and wrong token": 401,
 		},
@@ -218,8 +218,8 @@ func rowOf(method, path string) string {
 		return "capabilities"
 	case strings.HasSuffix(path, "/manifest") && method == http.MethodGet:
 		return "manifest"
-	case strings.HasSuffix(path, "/manifest"):
-		return "publish"
+	case strings.HasPrefix(path, "/api/extensions/{slug}/"):
+		return "own"
 	case strings.HasPrefix(path, "/api/extensions/sessions") && method != http.MethodOptions:
 		return "session"
 	}

@@ -174,7 +174,7 @@ func TestCodesAreTheContracts(t *testing.T) {
 func TestBodiesAreTakenAndRefusedAsTheirSchemasSay(t *testing.T) {
 	t.Parallel()
 	// What is changed here is nothing that another example stands on.
-	s, publisher, patched := shared.newSession(t), shared.newExtension(t), shared.newExtension(t)
+	s, publisher, patched, rotating := shared.newSession(t), shared.newExtension(t), shared.newExtension(t), shared.newExtension(t)
 	admin, developer := shared.admin(t), shared.client(t, s.token)
 	type endpoint struct {
 		client       client
@@ -184,8 +184,11 @@ func TestBodiesAreTakenAndRefusedAsTheirSchemasSay(t *testing.T) {
 		"invocation-request":            {developer, http.MethodPost, s.action("echo")},
 		"emit-request":                  {developer, http.MethodPost, s.path("/events")},
 		"manifest-request":              {shared.client(t, publisher.token), http.MethodPut, "/api/extensions/" + publisher.slug + "/manifest"},
+		"replay-request":                {admin, http.MethodPost, "/api/admin/replays"},
+		"endpoint-patch":                {shared.client(t, patched.token), http.MethodPatch, "/api/extensions/" + patched.slug + "/endpoint"},
 		"admin-extension-request":       {admin, http.MethodPost, "/api/admin/extensions"},
 		"admin-extension-patch":         {admin, http.MethodPatch, "/api/admin/extensions/" + patched.slug},
+		"admin-signing-secret-request":  {admin, http.MethodPost, "/api/admin/extensions/" + rotating.slug + "/signing-secrets"},
 		"admin-developer-token-request": {admin, http.MethodPost, "/api/admin/extensions/" + s.slug + "/tokens"},
 		"admin-token-request":           {admin, http.MethodPost, "/api/admin/tokens"},
 		"admin-lock-request":            {admin, http.MethodPost, "/api/admin/locks"},

@@ -76,9 +76,8 @@ func New(p *platform.Platform, h *service.Health, cfg Config) ([]service.Part, h
 	routes := partner.New(partner.Config{
 		Intake: in, Invoke: p.Counted(telemetry.SourceEdge, in.Invoke), Registry: p.Registry, Catalog: p.Catalog, Now: p.Ledger.Now,
 	}).Routes()
-	routes = append(routes, admin.New(admin.Config{
-		Intake: in, Ledger: p.Ledger, Registry: p.Registry, Policy: p.Config.Egress.Policy,
-	}).Routes()...)
+	operators := admin.New(admin.Config{Intake: in, Ledger: p.Ledger, Registry: p.Registry, Policy: p.Config.Egress.Policy})
+	routes = append(append(routes, operators.Routes()...), operators.OwnerRoutes()...)
 	routes = append(routes, operations(h, p.Telemetry)...)
 	var parts []service.Part
 	if cfg.AdminToken != "" {

@@ -76,7 +76,7 @@ func TestADeliverySurvivesItsWorkersDeath(t *testing.T) {
 			w.take(ledger.LockStream(0), ledger.FanOutConsumer) // the lock's making
 			event := w.emit(id, "lock", "lock.time-changed")
 			w.must(fanout.New(w.Platform, box).Handle(t.Context(), w.take(ledger.LockStream(0), ledger.FanOutConsumer)))
-			first := deliver.New(w.Platform, box, deliver.Config{Schedule: quick(), Slots: 1})
+			first := deliver.New(w.Platform, box, deliver.Config{Schedule: quick(), Circuit: deliver.Circuit(webhookworker.Config{}.WithDefaults().Circuit), Slots: 1})
 			w.must(first.Handle(t.Context(), w.take(ledger.DeliveryStream(0), ledger.DeliverConsumer)))
 			w.work(w.Platform, webhookworker.Config{})
 			w.settled()

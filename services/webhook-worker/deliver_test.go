@@ -40,7 +40,7 @@ func (w *world) dead(e invocation.Event) *ledger.DeadDelivery {
 	w.t.Helper()
 	s, err := w.Conn.JS.Stream(w.t.Context(), "DEAD")
 	w.must(err)
-	m, err := s.GetLastMsgForSubject(w.t.Context(), "dead.delivery."+ledger.DeadID(ledger.Delivery{Extension: "reader", ID: string(e.ID)}))
+	m, err := s.GetLastMsgForSubject(w.t.Context(), "dead.delivery.reader."+string(e.ID))
 	if err != nil {
 		return nil
 	}
@@ -156,8 +156,8 @@ func TestGoneDisablesTheEndpoint(t *testing.T) {
 	w.settled()
 	e, err := w.Registry.Extension(t.Context(), "reader")
 	w.must(err)
-	if !e.Disabled || w.dead(event) == nil {
-		t.Errorf("got disabled %t, dead %v", e.Disabled, w.dead(event))
+	if e.Listens() || w.dead(event) == nil {
+		t.Errorf("got listening %t, dead %v", e.Listens(), w.dead(event))
 	}
 	second := w.emit(id, "lock", "lock.time-changed")
 	w.settled()

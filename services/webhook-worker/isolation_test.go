@@ -21,15 +21,18 @@ func TestAHangingEndpointDelaysNoOther(t *testing.T) {
 	healthy := newReceiver(t, nil)
 	w.extension("hanging", hanging.url, "*")
 	w.extension("healthy", healthy.url, "late.*")
-	w.work(w.Platform, webhookworker.Config{Slots: slots, Line: line})
-	id := w.lock(0, "hanging", "healthy")
-	for range events {
-		w.emit(id, "lock", "lock.time-changed")
+	w.work(w.Platform, webhookworker.Config{Slots: slots, Line: line, Pool: 1})
+	var ids []invocation.LockID // one lock's deliveries go out one after the other
+	for range slots + line + 3 {
+		ids = append(ids, w.lock(0, "hanging", "healthy"))
+	}
+	for i := range events {
+		w.emit(ids[i%len(ids)], "lock", "lock.time-changed")
 	}
 	w.eventually("the slots are taken", func() bool { return len(hanging.got()) == slots })
 	want := make(map[string]bool)
-	for range events {
-		want[string(w.emit(id, "late", "late.done").ID)] = true
+	for i := range events {
+		want[string(w.emit(ids[i%len(ids)], "late", "late.done").ID)] = true
 	}
 	w.eventually("the healthy endpoint got everything", func() bool { return len(healthy.got()) == events })
 	if got := len(hanging.got()); got != slots {
@@ -49,11 +52,11 @@ func TestABacklogIsWorkedOff(t *testing.T) {
 	const events = 40
 	w, r := newWorld(t), newReceiver(t, nil)
 	w.extension("reader", r.url, "*")
-	w.work(w.Platform, webhookworker.Config{Slots: 2, Line: 4})
-	id := w.lock(1, "reader")
+	w.work(w.Platform, webhookworker.Config{Slots: 2, Line: 4, Pool: 1})
+	ids := []invocation.LockID{w.lock(0, "reader"), w.lock(1, "reader"), w.lock(1, "reader")}
 	want := make(map[string]bool)
-	for range events {
-		want[string(w.emit(id, "lock", "lock.time-changed").ID)] = true
+	for i := range events {
+		want[string(w.emit(ids[i%len(ids)], "lock", "lock.time-changed").ID)] = true
 	}
 	w.settled()
 	for _, c := range r.got() {

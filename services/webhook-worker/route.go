@@ -22,6 +22,9 @@ type route struct {
 	inFlight         int
 	view             view
 	handle           func(context.Context, broker.Delivery) error
+	// Arrived and left see each message before and after it is handled; nil if
+	// its order means nothing.
+	arrived, left func(broker.Delivery)
 }
 
 // A view says how a handler's messages appear in telemetry.
@@ -62,6 +65,14 @@ func timerView() view {
 	return view{destination: "due.p", worker: telemetry.WorkerFanOut, quiet: slog.LevelInfo, chain: noChain}
 }
 
+func checkView() view {
+	return view{destination: "ep.check", worker: telemetry.WorkerDeliver, quiet: slog.LevelInfo, chain: noChain}
+}
+
+func operationView() view {
+	return view{destination: "ep.tell", worker: telemetry.WorkerDeliver, quiet: slog.LevelInfo, chain: noChain}
+}
+
 func noChain(broker.Delivery) telemetry.Chain {
 	return telemetry.Chain{}
 }
@@ -70,6 +81,7 @@ func noChain(broker.Delivery) telemetry.Chain {
 func addRoute(p *platform.Platform, router *broker.Router, r route) {
 	sub := broker.NewSubscriber(p.Conn, broker.Subscription{
 		Stream: r.stream, Durable: r.consumer, InFlight: r.inFlight,
+		Arrived: r.arrived, Left: r.left,
 		Heartbeat: p.Config.Ledger.WithDefaults().AckWait / 3,
 		Bury: func(ctx context.Context, d broker.Delivery, why error) error {
 			return p.Ledger.Bury(ctx, r.stream, d, why)

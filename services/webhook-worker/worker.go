@@ -12,6 +12,7 @@ import (
 	"github.com/latchwire/latchwire/services/webhook-worker/internal/announce"
 	"github.com/latchwire/latchwire/services/webhook-worker/internal/deliver"
 	"github.com/latchwire/latchwire/services/webhook-worker/internal/fanout"
+	"github.com/latchwire/latchwire/services/webhook-worker/internal/notice"
 	"github.com/latchwire/latchwire/services/webhook-worker/internal/outbox"
 	"github.com/latchwire/latchwire/services/webhook-worker/internal/timers"
 )
@@ -29,8 +30,12 @@ func Program() platform.Program {
 	}
 }
 
-// announcements is how many manifests are announced at a time.
-const announcements = 4
+const (
+	// How many manifests are announced at a time.
+	announcements = 4
+	// How many endpoints are looked at at a time.
+	endpoints = 64
+)
 
 // New returns the part that fans out, delivers and announces until it is
 // stopped. Then it takes nothing new, hands back the deliveries that wait for a
@@ -46,13 +51,18 @@ func New(p *platform.Platform, cfg Config) (service.Part, error) {
 	}
 	box := outbox.New(p)
 	events := fanout.New(p, box)
-	hooks := deliver.New(p, box, deliver.Config{Schedule: cfg.Retries, Slots: cfg.Slots, Line: cfg.Line})
+	notices := notice.New(p, box, cfg.Retries)
+	hooks := deliver.New(p, box, deliver.Config{
+		Schedule: cfg.Retries, Circuit: deliver.Circuit(cfg.Circuit), Notices: notices, Slots: cfg.Slots, Line: cfg.Line, Pool: cfg.Pool,
+	})
 	for i := range p.Ledger.Partitions() {
-		addRoute(p, router, route{ledger.LockStream(i), ledger.FanOutConsumer, fanout.InFlight, fanOutView(), events.Handle})
-		addRoute(p, router, route{ledger.DeliveryStream(i), ledger.DeliverConsumer, deliver.InFlight, deliverView(), hooks.Handle})
-		addRoute(p, router, route{ledger.DeliveryStream(i), ledger.TimerConsumer, timers.InFlight, timerView(), timers.New(p.Ledger).Handle})
+		addRoute(p, router, route{ledger.LockStream(i), ledger.FanOutConsumer, fanout.InFlight, fanOutView(), events.Handle, events.Arrived, events.Left})
+		addRoute(p, router, route{ledger.DeliveryStream(i), ledger.DeliverConsumer, deliver.InFlight, deliverView(), hooks.Handle, hooks.Arrived, hooks.Left})
+		addRoute(p, router, route{ledger.DeliveryStream(i), ledger.TimerConsumer, timers.InFlight, timerView(), timers.New(p.Ledger).Handle, nil, nil})
 	}
-	addRoute(p, router, route{ledger.ManifestStream, ledger.AnnounceConsumer, announcements, announceView(), announce.New(p).Handle})
+	addRoute(p, router, route{ledger.ManifestStream, ledger.AnnounceConsumer, announcements, announceView(), announce.New(p).Handle, nil, nil})
+	addRoute(p, router, route{ledger.EndpointStream, ledger.EndpointConsumer, endpoints, checkView(), hooks.Check, nil, nil})
+	addRoute(p, router, route{ledger.EndpointStream, ledger.OperationConsumer, notice.InFlight, operationView(), notices.Handle, nil, nil})
 	return service.Part{Name: "webhook-worker", Run: func(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, hooks.Stop)
 		defer stop()

@@ -13,6 +13,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/ledger/sealed"
 	"github.com/latchwire/latchwire/pkg/lock"
 )
 
@@ -47,7 +48,7 @@ func On(tb testing.TB, c *broker.Conn, cfg ledger.Config) Env {
 	if err != nil {
 		tb.Fatalf("open the ledger: %v", err)
 	}
-	r, err := registry.Open(tb.Context(), c, log)
+	r, err := registry.Open(tb.Context(), c, sealed.Keys{}, log)
 	if err != nil {
 		tb.Fatalf("open the registry: %v", err)
 	}

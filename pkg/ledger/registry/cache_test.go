@@ -11,6 +11,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger/ledgertest"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/ledger/sealed"
 )
 
 // In steady state reading costs no message.
@@ -54,7 +55,7 @@ func TestWithoutRunEveryReadAsksTheLeader(t *testing.T) {
 	t.Parallel()
 	env := ledgertest.New(t, small())
 	_, secret := issue(t, env.Registry)
-	r, err := registry.Open(t.Context(), env.Conn, slog.New(slog.DiscardHandler))
+	r, err := registry.Open(t.Context(), env.Conn, sealed.Keys{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,4 +10,9 @@
 //
 // Writes compare and set: of two that change the same thing, the second gets a
 // ResourceConflict and reads again.
+//
+// The signing secrets and the password of an extension are sealed on their way
+// into the store when there are keys for it, see package sealed. Whoever reads
+// an [Extension] gets them as they are; one that does not open costs only what
+// needs it.
 package registry

@@ -21,18 +21,26 @@ type Extension struct {
 	BasicSecret string                 `json:"basicSecret,omitempty"`
 	Secrets     []SigningSecret        `json:"secrets,omitempty"`
 	Disabled    bool                   `json:"disabled,omitempty"`
+	// OperationalURL is where the owner is told how the endpoint fares; empty
+	// for nowhere.
+	OperationalURL string   `json:"operationalUrl,omitempty"`
+	Endpoint       Endpoint `json:"endpoint,omitzero"`
 	// Revision is that of the manifest in force; zero means that none was published.
 	Revision  int       `json:"revision,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 
-	stored uint64 // the bucket's revision, for compare-and-set
+	stored   uint64           // the bucket's revision, for compare-and-set
+	unopened map[string]error // why secrets did not open, by what is stored; never changed
 }
 
 // A SigningSecret signs what is sent to an extension's webhook. Several may be
 // live, so that they can be rotated without a gap (SEC-25).
 type SigningSecret struct {
-	ID        string    `json:"id"`
-	Secret    string    `json:"secret"` // with its whsec_ prefix
+	ID string `json:"id"`
+	// Scheme is the one of Standard Webhooks that it signs by; empty for v1. It
+	// is known also of a secret that did not open.
+	Scheme    string    `json:"scheme,omitempty"`
+	Secret    string    `json:"secret"` // with its whsec_ or whsk_ prefix
 	CreatedAt time.Time `json:"createdAt"`
 	ExpiresAt time.Time `json:"expiresAt,omitzero"` // zero: never
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/ledger/ledgertest"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/ledger/sealed"
 )
 
 // within is how long the tests wait for what must come; only a failure takes it.
@@ -27,7 +28,7 @@ func small() ledger.Config { return ledger.Config{Partitions: 1} }
 // open opens a registry and runs it until stop is called.
 func open(t *testing.T, c *broker.Conn) (r *registry.Registry, stop func()) {
 	t.Helper()
-	r, err := registry.Open(t.Context(), c, slog.New(slog.DiscardHandler))
+	r, err := registry.Open(t.Context(), c, sealed.Keys{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatalf("open the registry: %v", err)
 	}

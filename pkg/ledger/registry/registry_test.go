@@ -17,11 +17,12 @@ import (
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger/ledgertest"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/ledger/sealed"
 )
 
 func TestOpenNeedsItsBuckets(t *testing.T) {
 	t.Parallel()
-	_, err := registry.Open(t.Context(), brokertest.Start(t), slog.New(slog.DiscardHandler))
+	_, err := registry.Open(t.Context(), brokertest.Start(t), sealed.Keys{}, slog.New(slog.DiscardHandler))
 	if err == nil || !strings.Contains(err.Error(), "tokens") || !strings.Contains(err.Error(), "extensions") {
 		t.Errorf("got %v, want every bucket named", err)
 	}

@@ -21,7 +21,7 @@ func TestNATSAway(t *testing.T) {
 	t.Parallel()
 	skipIfShort(t)
 	c := newCluster(t, size{edges: 2, dispatchers: 1, workers: 1})
-	w := newWorld(t, c, 4)
+	w := newWorld(t, c, 16)
 	l := w.begin(t, true)
 	l.more(t)
 

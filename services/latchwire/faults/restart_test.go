@@ -17,7 +17,7 @@ func TestSIGTERMUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()
 	skipIfShort(t)
 	c := newCluster(t, size{edges: 2, dispatchers: 2, workers: 1})
-	w := newWorld(t, c, 4)
+	w := newWorld(t, c, 16)
 	l := w.begin(t, false)
 	for _, p := range c.services() {
 		l.more(t)
@@ -36,7 +36,7 @@ func TestSIGKILLOfAnyProcess(t *testing.T) {
 	t.Parallel()
 	skipIfShort(t)
 	c := newCluster(t, size{edges: 2, dispatchers: 2, workers: 1})
-	w := newWorld(t, c, 4)
+	w := newWorld(t, c, 16)
 	l := w.begin(t, false)
 	for _, p := range c.services() {
 		l.more(t)

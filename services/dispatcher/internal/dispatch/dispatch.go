@@ -66,7 +66,7 @@ func (d *Dispatcher) Handle(m *message.Message) error {
 	if builtIn(req.Invocation) {
 		return broker.WhileAway(d.run(m.Context(), req, d.applyBuiltIn), backoff(delivery))
 	}
-	leave, err := d.lanes.Enter(m.Context(), string(req.Invocation.Target.Slug))
+	leave, err := d.lanes.Enter(m.Context(), broker.Turn{Key: string(req.Invocation.Target.Slug)})
 	switch {
 	case errors.Is(err, broker.ErrLaneFull):
 		return broker.Retry(err, backoff(delivery))

@@ -49,7 +49,7 @@ func (o *Options) Ask(ctx context.Context, q invocation.Question) (invocation.Op
 	if err != nil {
 		return invocation.Options{}, err
 	}
-	if ext.Disabled {
+	if !ext.Listens() {
 		return invocation.Options{}, invocation.Refuse(invocation.OptionsUnavailable)
 	}
 	r, err := questionRequest(ext, q, time.Now())

@@ -33,7 +33,7 @@ func NewWebhook(r *registry.Registry, c *catalog.Catalog, post Post) *Webhook {
 // Call sends the invocation to its target's webhook, once, and reads the answer.
 func (w *Webhook) Call(ctx context.Context, inv invocation.Invocation) invocation.Outcome {
 	ext, err := w.registry.Extension(ctx, inv.Target.Slug)
-	if err != nil || ext.Disabled { // disabled since the call was admitted
+	if err != nil || !ext.Listens() { // disabled since the call was admitted
 		return invocation.Fails(invocation.TargetUnreachable)
 	}
 	offered, err := w.catalog.At(ctx, inv.Target.Slug, inv.Revision)

@@ -49,6 +49,7 @@ func (a *API) Routes() []door.Route {
 		a.route(http.MethodPatch, extension, a.patchExtension),
 		a.route(http.MethodGet, extension+"/signing-secrets", a.listSecrets),
 		a.route(http.MethodPost, extension+"/signing-secrets", a.createSecret),
+		a.route(http.MethodDelete, extension+"/signing-secrets/{secretId}", a.revokeSecret),
 		a.route(http.MethodGet, extension+"/tokens", a.listDeveloperTokens),
 		a.route(http.MethodPost, extension+"/tokens", a.createDeveloperToken),
 		a.route(http.MethodDelete, extension+"/tokens/{tokenId}", a.revokeDeveloperToken),
@@ -72,8 +73,11 @@ func (a *API) Routes() []door.Route {
 		a.route(http.MethodDelete, mainToken+"/{tokenId}", a.revokeMainToken),
 
 		a.route(http.MethodGet, "/api/admin/chains/{correlationId}", a.getChain),
-		a.route(http.MethodGet, "/api/admin/deliveries", a.listDeliveries),
-		a.route(http.MethodPost, "/api/admin/deliveries/{deliveryId}/replay", a.replayDelivery),
+		a.route(http.MethodGet, "/api/admin/deliveries", all(a.listDeliveries)),
+		a.route(http.MethodPost, "/api/admin/replays", all(a.replayDeliveries)),
+		a.route(http.MethodGet, "/api/admin/deliveries/{deliveryId}", all(a.getDelivery)),
+		a.route(http.MethodPost, "/api/admin/deliveries/{deliveryId}/replay", all(a.replayDelivery)),
+		a.route(http.MethodGet, "/api/admin/dead-messages", a.listDeadMessages),
 	}
 }
 

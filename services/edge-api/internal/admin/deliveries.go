@@ -3,7 +3,9 @@ package admin
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
@@ -12,13 +14,18 @@ import (
 	"github.com/latchwire/latchwire/services/edge-api/internal/door"
 )
 
-// The states of a delivery that operators are shown.
+// The states of a delivery that is shown.
 const (
 	stateDead    = "dead"
 	statePending = "pending"
 )
 
-const maxLastError = 200
+const (
+	maxLastError = 200
+	// How many dead deliveries one request replays or counts; the answer says
+	// where to go on.
+	maxReplayed = 1000
+)
 
 // A deliveryAnswer is a webhook that was not acknowledged.
 type deliveryAnswer struct {
@@ -38,6 +45,20 @@ type deliveryAnswer struct {
 	LastAttemptAt string               `json:"lastAttemptAt"`
 }
 
+// A deliveryDetail is a delivery with each of its attempts.
+type deliveryDetail struct {
+	deliveryAnswer
+	Log []attemptAnswer `json:"log"`
+}
+
+type attemptAnswer struct {
+	At         string  `json:"at"`
+	Status     *int    `json:"status"`
+	DurationMs int64   `json:"durationMs"`
+	Error      *string `json:"error"`
+	Answer     *string `json:"answer"`
+}
+
 func newDelivery(c ledger.Corpse, state string) deliveryAnswer {
 	d := c.Delivery
 	out := deliveryAnswer{
@@ -48,8 +69,21 @@ func newDelivery(c ledger.Corpse, state string) deliveryAnswer {
 	if d.Kind == wire.LockEventCreated {
 		out.CorrelationID = wire.OrNull(string(d.Event().Chain.Correlation))
 	}
+	if n := len(d.Tries); n > 0 {
+		out.LastStatus, out.LastAttemptAt = wire.OrNull(d.Tries[n-1].Status), millis(d.Tries[n-1].At)
+	}
 	if runes := []rune(c.Reason); len(runes) > 0 {
 		out.LastError = wire.OrNull(string(runes[:min(len(runes), maxLastError)]))
+	}
+	return out
+}
+
+func newDetail(c ledger.Corpse) deliveryDetail {
+	out := deliveryDetail{newDelivery(c, stateDead), []attemptAnswer{}}
+	for _, t := range c.Delivery.Tries {
+		out.Log = append(out.Log, attemptAnswer{
+			At: millis(t.At), Status: wire.OrNull(t.Status), DurationMs: t.Duration, Error: wire.OrNull(t.Error), Answer: wire.OrNull(t.Answer),
+		})
 	}
 	return out
 }
@@ -63,25 +97,83 @@ func typeOf(body json.RawMessage) string {
 	return subject.Type
 }
 
-func (a *API) listDeliveries(w http.ResponseWriter, r *http.Request) error {
+// A selection is the dead deliveries that somebody asks for.
+type selection struct {
+	endpoint invocation.Slug
+	types    []string // of the event or history line: exact or slug.*; none selects all
+	from, to time.Time
+}
+
+// has reports whether a delivery is selected: created from a time on, before
+// another.
+func (s selection) has(c ledger.Corpse) bool {
+	created := time.UnixMilli(c.Delivery.FirstAt)
+	switch {
+	case !s.from.IsZero() && created.Before(s.from), !s.to.IsZero() && !created.Before(s.to):
+		return false
+	case len(s.types) == 0:
+		return true
+	}
+	kind := typeOf(c.Delivery.Body)
+	return slices.Contains(s.types, kind) || invocation.MatchesAny(s.types, invocation.CapabilityID(kind))
+}
+
+const (
+	slugPattern = `must match pattern "^[a-z0-9-]{1,40}$"`
+	maxTypes    = 50
+	maxType     = 100
+)
+
+// readSelection reads a selection of query parameters, for one endpoint or all.
+func readSelection(q *door.Query, of invocation.Slug) selection {
+	s := selection{endpoint: of}
+	if endpoint, found := q.Text("endpoint"); found && of == "" {
+		if !invocation.ValidSlug(endpoint) {
+			q.Wrong("endpoint", slugPattern)
+		}
+		s.endpoint = invocation.Slug(endpoint)
+	}
+	s.types = q.List("types")
+	if len(s.types) > maxTypes {
+		q.Wrong("types", "must NOT have more than %d items", maxTypes)
+	}
+	for _, p := range []struct {
+		name string
+		into *time.Time
+	}{{"from", &s.from}, {"to", &s.to}} {
+		text, found := q.Text(p.name)
+		if !found {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			q.Wrong(p.name, `must match format "date-time"`)
+		}
+		*p.into = at
+	}
+	return s
+}
+
+func readSeq(q *door.Query, after string) uint64 {
+	if after == "" {
+		return 0
+	}
+	seq, err := strconv.ParseUint(after, 10, 64)
+	if err != nil {
+		q.Wrong("cursor", "must be the next of the page before")
+	}
+	return seq
+}
+
+// listDeliveries lists the dead deliveries of one endpoint, or all.
+func (a *API) listDeliveries(w http.ResponseWriter, r *http.Request, of invocation.Slug) error {
 	q := door.ReadQuery(r)
 	p := placeOf(q)
-	ask := ledger.DeadQuery{Limit: p.limit}
-	if endpoint, found := q.Text("endpoint"); found {
-		if !invocation.ValidSlug(endpoint) {
-			q.Wrong("endpoint", `must match pattern "^[a-z0-9-]{1,40}$"`)
-		}
-		ask.Extension = invocation.Slug(endpoint)
-	}
+	s := readSelection(q, of)
 	if state, found := q.Text("state"); found && state != stateDead {
 		q.Wrong("state", "must be equal to one of the allowed values")
 	}
-	if p.after != "" {
-		var err error
-		if ask.After, err = strconv.ParseUint(p.after, 10, 64); err != nil {
-			q.Wrong("cursor", "must be the next of the page before")
-		}
-	}
+	ask := ledger.DeadQuery{Limit: p.limit, Extension: s.endpoint, After: readSeq(q, p.after), Match: s.has}
 	if err := q.Err(); err != nil {
 		return err
 	}
@@ -96,22 +188,128 @@ func (a *API) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 	return wire.Answer(w, http.StatusOK, out)
 }
 
-func (a *API) replayDelivery(w http.ResponseWriter, r *http.Request) error {
+// deliveryNamed returns the dead delivery that the path names. Another
+// extension's is not there.
+func (a *API) deliveryNamed(r *http.Request, of invocation.Slug) (ledger.Corpse, error) {
 	c, err := a.ledger.DeadByID(r.Context(), r.PathValue("deliveryId"))
+	if err == nil && of != "" && c.Delivery.Extension != of {
+		return ledger.Corpse{}, invocation.Refuse(invocation.ResourceNotFound)
+	}
+	return c, err
+}
+
+func (a *API) getDelivery(w http.ResponseWriter, r *http.Request, of invocation.Slug) error {
+	c, err := a.deliveryNamed(r, of)
+	return ok(w, http.StatusOK, newDetail(c), err)
+}
+
+func (a *API) replayDelivery(w http.ResponseWriter, r *http.Request, of invocation.Slug) error {
+	c, err := a.deliveryNamed(r, of)
 	if err != nil {
 		return err
 	}
-	e, err := a.registry.Extension(r.Context(), c.Delivery.Extension)
-	if err != nil {
+	if err := a.reachable(r, c.Delivery.Extension); err != nil {
 		return err
 	}
-	// The worker drops what has nobody to go to, and then it would be lost.
+	err = a.ledger.Revive(r.Context(), c)
+	return ok(w, http.StatusAccepted, newDelivery(c, statePending), err)
+}
+
+// reachable refuses to send to an extension that gets nothing: the worker drops
+// what has nobody to go to, and then it would be lost.
+func (a *API) reachable(r *http.Request, slug invocation.Slug) error {
+	e, err := a.registry.Extension(r.Context(), slug)
 	switch {
-	case e.Disabled:
+	case err != nil:
+		return err
+	case !e.Listens():
 		return invocation.Refuse(invocation.Unavailable).With("reason", string(lock.ExtensionDisabled))
 	case e.WebhookURL == "":
 		return invocation.Refuse(invocation.Unavailable).With("reason", string(lock.EndpointNotConfigured))
 	}
-	err = a.ledger.Revive(r.Context(), c)
-	return ok(w, http.StatusAccepted, newDelivery(c, statePending), err)
+	return nil
+}
+
+// A replayAnswer says what a replay of many did, or would do.
+type replayAnswer struct {
+	DryRun  bool `json:"dryRun"`
+	Matched int  `json:"matched"`
+	// Replayed were sent again; Skipped have nobody to go to and stay dead.
+	Replayed int     `json:"replayed"`
+	Skipped  int     `json:"skipped"`
+	Next     *string `json:"next"`
+}
+
+// replayDeliveries sends the selected dead deliveries again, or counts them.
+func (a *API) replayDeliveries(w http.ResponseWriter, r *http.Request, of invocation.Slug) error {
+	f, err := door.Object(w, r, "")
+	if err != nil {
+		return err
+	}
+	s, after, dryRun := readReplay(f, of)
+	if err := f.Err(); err != nil {
+		return err
+	}
+	dead, more, err := a.ledger.Dead(r.Context(), ledger.DeadQuery{Limit: maxReplayed, Extension: s.endpoint, After: after, Match: s.has})
+	if err != nil {
+		return err
+	}
+	out := replayAnswer{DryRun: dryRun, Matched: len(dead)}
+	if more {
+		out.Next = cursor(strconv.FormatUint(dead[len(dead)-1].Seq, 10))
+	}
+	nobody := make(map[invocation.Slug]bool)
+	for _, c := range dead {
+		slug := c.Delivery.Extension
+		unreachable, known := nobody[slug]
+		if !known {
+			err := a.reachable(r, slug)
+			if code := invocation.CodeOf(err); err != nil && code != invocation.Unavailable && code != invocation.ExtensionNotFound {
+				return err
+			}
+			unreachable = err != nil
+			nobody[slug] = unreachable
+		}
+		switch {
+		case unreachable:
+			out.Skipped++
+		case dryRun:
+		default:
+			if err := a.ledger.Revive(r.Context(), c); err != nil {
+				return err
+			}
+			out.Replayed++
+		}
+	}
+	return wire.Answer(w, http.StatusOK, out)
+}
+
+// readReplay reads what is to be replayed.
+func readReplay(f *door.Fields, of invocation.Slug) (s selection, after uint64, dryRun bool) {
+	s.endpoint = of
+	if of == "" {
+		if endpoint, found := f.Text("endpoint"); found {
+			if !invocation.ValidSlug(endpoint) {
+				f.Wrong("endpoint", slugPattern)
+			}
+			s.endpoint = invocation.Slug(endpoint)
+		}
+	}
+	if kind, found := f.Text("type"); found {
+		f.Within("type", kind, 1, maxType)
+		s.types = []string{kind}
+	}
+	s.from, _ = f.Time("from")
+	s.to, _ = f.Time("to")
+	dryRun, _ = f.Bool("dryRun")
+	if text, found := f.Text("cursor"); found {
+		place, err := parseCursor(text)
+		if err == nil {
+			after, err = strconv.ParseUint(place, 10, 64)
+		}
+		if err != nil {
+			f.Wrong("cursor", "must be the next of the page before")
+		}
+	}
+	return s, after, dryRun
 }

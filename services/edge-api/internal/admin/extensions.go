@@ -3,6 +3,7 @@ package admin
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/latchwire/latchwire/pkg/catalog"
 	"github.com/latchwire/latchwire/pkg/egress"
@@ -22,13 +23,15 @@ const (
 
 // An extensionAnswer is a partner extension as operators see it.
 type extensionAnswer struct {
-	ID          invocation.ExtensionID `json:"id"`
-	Slug        invocation.Slug        `json:"slug"`
-	DisplayName string                 `json:"displayName"`
-	WebhookURL  *string                `json:"webhookUrl"`
-	BasicUser   *string                `json:"basicUser"`
-	Disabled    bool                   `json:"disabled"`
-	CreatedAt   string                 `json:"createdAt"`
+	ID             invocation.ExtensionID `json:"id"`
+	Slug           invocation.Slug        `json:"slug"`
+	DisplayName    string                 `json:"displayName"`
+	WebhookURL     *string                `json:"webhookUrl"`
+	OperationalURL *string                `json:"operationalUrl"`
+	BasicUser      *string                `json:"basicUser"`
+	Disabled       bool                   `json:"disabled"`
+	Endpoint       endpointState          `json:"endpoint"`
+	CreatedAt      string                 `json:"createdAt"`
 }
 
 type extensionCreated struct {
@@ -38,8 +41,9 @@ type extensionCreated struct {
 
 func newExtension(e registry.Extension) extensionAnswer {
 	return extensionAnswer{
-		ID: e.ID, Slug: e.Slug, DisplayName: e.DisplayName, WebhookURL: wire.OrNull(e.WebhookURL), BasicUser: wire.OrNull(e.BasicUser),
-		Disabled: e.Disabled, CreatedAt: invocation.FormatTime(e.CreatedAt),
+		ID: e.ID, Slug: e.Slug, DisplayName: e.DisplayName, WebhookURL: wire.OrNull(e.WebhookURL),
+		OperationalURL: wire.OrNull(e.OperationalURL), BasicUser: wire.OrNull(e.BasicUser),
+		Disabled: !e.Listens(), Endpoint: newEndpointState(e), CreatedAt: invocation.FormatTime(e.CreatedAt),
 	}
 }
 
@@ -82,7 +86,7 @@ func (a *API) createExtension(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	now := invocation.Instant(a.ledger.Now())
-	secret := newSecret(now)
+	secret := newSecret(egress.SchemeV1, now)
 	e := registry.Extension{ID: invocation.NewExtensionID(), Secrets: []registry.SigningSecret{secret}, CreatedAt: now}
 	f.Require("slug", "displayName")
 	slug, _ := f.Text("slug")
@@ -93,6 +97,7 @@ func (a *API) createExtension(w http.ResponseWriter, r *http.Request) error {
 	case catalog.Reserved(e.Slug):
 		f.Wrong("slug", "must NOT be the slug of a built-in extension")
 	}
+	describeName(f, &e)
 	a.describe(f, &e)
 	if err := f.Err(); err != nil {
 		return err
@@ -123,68 +128,100 @@ func (a *API) patchExtension(w http.ResponseWriter, r *http.Request) error {
 	if err := f.Err(); err != nil {
 		return err
 	}
-	e, err := a.registry.UpdateExtension(r.Context(), slug, edit.apply)
+	e, err := a.edit(r, slug, &edit)
 	return ok(w, http.StatusOK, newExtension(e), err)
+}
+
+// edit changes an extension and has its endpoint looked at, which may have
+// something kept back for it.
+func (a *API) edit(r *http.Request, slug invocation.Slug, edit *patch) (registry.Extension, error) {
+	now := invocation.Instant(a.ledger.Now())
+	e, err := a.registry.UpdateExtension(r.Context(), slug, func(e *registry.Extension) error {
+		edit.apply(e, now)
+		return nil
+	})
+	if err == nil && (edit.url != nil || edit.disabled != nil) {
+		err = a.ledger.CheckEndpoint(r.Context(), slug)
+	}
+	return e, err
 }
 
 // A patch is what is to be changed of an extension; nil changes nothing.
 type patch struct {
-	name, url *string
-	basic     *egress.Credentials
-	disabled  *bool
+	name, url, operational *string
+	basic                  *egress.Credentials
+	disabled               *bool
 }
 
-// read reads a patch. Null clears what may be absent.
+// read reads what operators may change. Null clears what may be absent.
 func (p *patch) read(a *API, f *door.Fields) {
-	var set registry.Extension
-	clearURL, clearBasic := f.Null("webhookUrl"), f.Null("basic")
-	has := a.describe(f, &set)
-	if has.name {
-		p.name = &set.DisplayName
-	}
-	if has.url || clearURL {
-		p.url = &set.WebhookURL
-	}
-	if has.basic || clearBasic {
-		p.basic = &egress.Credentials{User: set.BasicUser, Password: set.BasicSecret}
+	p.readEndpoint(a, f)
+	var e registry.Extension
+	if describeName(f, &e) {
+		p.name = &e.DisplayName
 	}
 	if disabled, found := f.Bool("disabled"); found {
 		p.disabled = &disabled
 	}
 }
 
-func (p *patch) apply(e *registry.Extension) error {
+// readEndpoint reads what owners may change, too.
+func (p *patch) readEndpoint(a *API, f *door.Fields) {
+	var set registry.Extension
+	clearURL, clearOperational, clearBasic := f.Null("webhookUrl"), f.Null("operationalUrl"), f.Null("basic")
+	has := a.describe(f, &set)
+	if has.url || clearURL {
+		p.url = &set.WebhookURL
+	}
+	if has.operational || clearOperational {
+		p.operational = &set.OperationalURL
+	}
+	if has.basic || clearBasic {
+		p.basic = &egress.Credentials{User: set.BasicUser, Password: set.BasicSecret}
+	}
+}
+
+func (p *patch) apply(e *registry.Extension, now time.Time) {
 	if p.name != nil {
 		e.DisplayName = *p.name
 	}
 	if p.url != nil {
-		e.WebhookURL = *p.url
+		e.Move(*p.url, now)
+	}
+	if p.operational != nil {
+		e.OperationalURL = *p.operational
 	}
 	if p.basic != nil {
 		e.BasicUser, e.BasicSecret = p.basic.User, p.basic.Password
 	}
-	if p.disabled != nil {
-		e.Disabled = *p.disabled
+	switch {
+	case p.disabled == nil:
+	case *p.disabled:
+		e.Disable()
+	default:
+		e.Enable(now)
 	}
-	return nil
 }
 
-// described says which members a description of an extension had.
-type described struct{ name, url, basic bool }
-
-// describe reads what making and changing an extension have in common.
-func (a *API) describe(f *door.Fields, e *registry.Extension) (has described) {
-	if e.DisplayName, has.name = f.Text("displayName"); has.name {
+// describeName reads an extension's name.
+func describeName(f *door.Fields, e *registry.Extension) (found bool) {
+	if e.DisplayName, found = f.Text("displayName"); found {
 		f.Within("displayName", e.DisplayName, 1, maxDisplayName)
 		if manifest.CleanText(e.DisplayName, len(e.DisplayName)) != e.DisplayName {
 			f.Wrong("displayName", "must NOT have control, bidirectional or tag characters")
 		}
 	}
-	if e.WebhookURL, has.url = f.Text("webhookUrl"); has.url {
-		if _, err := a.policy.CheckURL(e.WebhookURL); err != nil {
-			f.Wrong("webhookUrl", "%s", err.Error())
-		}
-	}
+	return found
+}
+
+// described says which members a description of an endpoint had.
+type described struct{ url, operational, basic bool }
+
+// describe reads what making an extension and changing its endpoint have in
+// common.
+func (a *API) describe(f *door.Fields, e *registry.Extension) (has described) {
+	e.WebhookURL, has.url = a.callable(f, "webhookUrl")
+	e.OperationalURL, has.operational = a.callable(f, "operationalUrl")
 	basic, found := f.Nested("basic", "user", "password")
 	if has.basic = found; !found {
 		return has
@@ -199,4 +236,14 @@ func (a *API) describe(f *door.Fields, e *registry.Extension) (has described) {
 		}
 	}
 	return has
+}
+
+// callable reads a URL that may be called.
+func (a *API) callable(f *door.Fields, name string) (url string, found bool) {
+	if url, found = f.Text(name); found {
+		if _, err := a.policy.CheckURL(url); err != nil {
+			f.Wrong(name, "%s", err.Error())
+		}
+	}
+	return url, found
 }

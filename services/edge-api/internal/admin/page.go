@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/base64"
+	"errors"
 	"net/http"
 
 	"github.com/latchwire/latchwire/services/edge-api/internal/door"
@@ -37,12 +38,22 @@ func placeOf(q *door.Query) place {
 	if !found {
 		return p
 	}
-	after, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(after) == 0 || len(cursor) > maxCursor {
+	var err error
+	if p.after, err = parseCursor(cursor); err != nil {
 		q.Wrong("cursor", "must be the next of the page before")
 	}
-	p.after = string(after)
 	return p
+}
+
+var errCursor = errors.New("not a cursor")
+
+// parseCursor returns the place that [cursor] wrote down.
+func parseCursor(text string) (string, error) {
+	after, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(after) == 0 || len(text) > maxCursor {
+		return "", errCursor
+	}
+	return string(after), nil
 }
 
 // readPlace is placeOf for lists that have no other parameters.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -64,6 +65,26 @@ func (f *Fields) Bool(name string) (value, found bool) {
 		return read[bool](f, name, 'f', "boolean")
 	}
 	return read[bool](f, name, 't', "boolean")
+}
+
+// Int returns a member that must be a whole number within these bounds, and
+// whether it is there. JSON tells 60 and 60.0 not apart.
+func (f *Fields) Int(name string, least, most int) (int, bool) {
+	n, found := read[float64](f, name, '0', "integer")
+	switch {
+	case !found:
+		return 0, false
+	case n != math.Trunc(n):
+		f.shape = append(f.shape, invocation.Problem{InstancePath: f.path + "/" + name, Message: "must be integer"})
+		return 0, false
+	case n < float64(least):
+		f.Wrong(name, "must be >= %d", least)
+		return least, true
+	case n > float64(most):
+		f.Wrong(name, "must be <= %d", most)
+		return most, true
+	}
+	return int(n), true
 }
 
 // Raw returns a member that must be an object, as it was written, and whether

@@ -23,9 +23,11 @@ import (
 func Command(ctx context.Context, p service.Process) error {
 	var d time.Duration
 	var profile string
+	var deliveries bool
 	s := service.NewSettings("bench", "Measures the pipeline as ratios to a floor measured in the same run.")
 	s.Duration(&d, "duration", 5*time.Second, "how long each load runs")
 	s.String(&profile, "cpu-profile", "", "file to write a CPU profile of the untraced pipeline to")
+	s.Bool(&deliveries, "deliveries", false, "measure the delivery of events instead of calls")
 	if err := s.Load(p); err != nil {
 		return err
 	}
@@ -34,6 +36,15 @@ func Command(ctx context.Context, p service.Process) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a leftover in the temporary folder harms nobody
+	r := report{out: p.Stdout, duration: d, profile: profile}
+	if deliveries {
+		return r.deliveries(ctx, dir)
+	}
+	return r.calls(ctx, dir)
+}
+
+// calls measures calls from the caller's request to its answer.
+func (r report) calls(ctx context.Context, dir string) error {
 	echoing, err := startTarget(echo)
 	if err != nil {
 		return err
@@ -44,7 +55,6 @@ func Command(ctx context.Context, p service.Process) error {
 		return err
 	}
 	defer hanging.close()
-	r := report{out: p.Stdout, duration: d, profile: profile}
 	floor, err := r.floor(ctx, filepath.Join(dir, "floor"), echoing.url)
 	if err != nil {
 		return fmt.Errorf("floor: %w", err)
@@ -88,7 +98,7 @@ func (r report) floor(ctx context.Context, dir, target string) (map[int]result, 
 		return nil, err
 	}
 	defer edge.close()
-	client := newHTTPClient(256)
+	client := newHTTPClient()
 	defer client.CloseIdleConnections()
 	body := []byte(`{"input":{"amount":10,"note":"a call of the usual size, with a little text in it"},"idempotencyKey":"1234567890123456789-1"}`)
 	r.print("%-28s %9s %9s %9s %9s\n", "", "calls/s", "p50", "p99", "CPU/call")

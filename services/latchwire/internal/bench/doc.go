@@ -8,6 +8,11 @@
 // HTTP; settled; the caller woken; the answer out. No checks, no events, no
 // telemetry, no Watermill.
 //
+// The floor of one delivery: a stored message pulled by a plain consumer, signed,
+// posted over HTTP, acknowledged. The pipeline reads the event from its lock's
+// log, stores a delivery for each endpoint, notes that it is being sent before
+// it is posted, and notes in its chain how it went.
+//
 // Clients, target and server share the process in both, so the CPU is that of
 // everything.
 package bench

@@ -43,7 +43,7 @@ type floor struct {
 
 func newFloor(ctx context.Context, conn *broker.Conn, target string) (*floor, error) {
 	f := &floor{
-		js: conn.JS, nc: conn.NC, target: target, client: newHTTPClient(256),
+		js: conn.JS, nc: conn.NC, target: target, client: newHTTPClient(),
 		inbox: "floor." + nuid.Next(), waiters: make(map[string]chan struct{}),
 	}
 	_, err := f.js.CreateStream(ctx, jetstream.StreamConfig{

@@ -66,7 +66,8 @@ func cpuTime() time.Duration {
 }
 
 // newHTTPClient returns a client that keeps a connection for each caller.
-func newHTTPClient(clients int) *http.Client {
+func newHTTPClient() *http.Client {
+	const clients = 256
 	return &http.Client{Transport: &http.Transport{MaxIdleConns: clients * 2, MaxIdleConnsPerHost: clients * 2}, Timeout: 30 * time.Second}
 }
 

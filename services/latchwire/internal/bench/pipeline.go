@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -32,13 +34,15 @@ type pipeline struct {
 	http     *http.Client
 	runID    string
 	calls    atomic.Int64
-
-	stop context.CancelFunc
-	done chan error
+	running
 }
 
-// startPipeline runs a stack in dir. With tracing, one trace in ten is recorded
-// and thrown away after the batches, as an exporter would send them.
+func newPipeline() *pipeline {
+	return &pipeline{http: newHTTPClient(), runID: fmt.Sprint(time.Now().UnixNano())}
+}
+
+// startPipeline runs a stack in dir and seeds it. With tracing, one trace in ten
+// is recorded and thrown away after the batches, as an exporter would send them.
 func startPipeline(ctx context.Context, dir string, tracing bool, urls map[string]string) (*pipeline, error) {
 	log := slog.New(slog.DiscardHandler)
 	tel, err := providers(ctx, tracing)
@@ -46,19 +50,17 @@ func startPipeline(ctx context.Context, dir string, tracing bool, urls map[strin
 		return nil, err
 	}
 	bound := make(chan string, 1)
-	lots := invocation.Limit{Max: 1 << 40}
-	var cfg latchwire.Config
+	cfg := latchwire.Config{Platform: unlimited()}
 	cfg.Server = broker.ServerConfig{Dir: dir}
 	cfg.HTTP = service.HTTPConfig{Addr: "127.0.0.1:0", OnListen: func(a net.Addr) { bound <- latchwire.BaseURL(a) }}
 	cfg.Edge.AdminToken = adminToken
-	cfg.Platform.Ledger.Limits = invocation.Limits{Extension: lots, Lock: lots}
-	cfg.Platform.Egress.Policy.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	stack, err := latchwire.New(ctx, cfg, tel, log)
 	if err != nil {
 		return nil, err
 	}
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	p := &pipeline{http: newHTTPClient(256), runID: fmt.Sprint(time.Now().UnixNano()), stop: stop, done: make(chan error, 1)}
+	p := newPipeline()
+	p.running = running{stop: stop, done: make(chan error, 1)}
 	go func() { p.done <- stack.Run(run) }()
 	select {
 	case p.base = <-bound:
@@ -69,6 +71,15 @@ func startPipeline(ctx context.Context, dir string, tracing bool, urls map[strin
 		return nil, fmt.Errorf("seed: %w (stop: %w)", err, p.close())
 	}
 	return p, nil
+}
+
+// unlimited returns a configuration whose limits nobody meets, and which may
+// call the targets of this run.
+func unlimited() (cfg platform.Config) {
+	lots := invocation.Limit{Max: 1 << 40}
+	cfg.Ledger.Limits = invocation.Limits{Extension: lots, Lock: lots, Events: lots}
+	cfg.Egress.Policy.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	return cfg
 }
 
 func providers(ctx context.Context, tracing bool) (*telemetry.Providers, error) {
@@ -93,8 +104,7 @@ func (nowhere) Shutdown(context.Context) error { return nil }
 
 func (p *pipeline) close() error {
 	p.http.CloseIdleConnections()
-	p.stop()
-	return <-p.done
+	return p.running.close()
 }
 
 // seed makes the caller, the targets and the locks, through the API.
@@ -107,30 +117,39 @@ func (p *pipeline) seed(ctx context.Context, urls map[string]string) error {
 			return err
 		}
 	}
+	slugs := slices.Collect(maps.Keys(urls))
 	for range manyLocks {
-		var lock struct {
-			ID string `json:"id"`
-		}
-		err := p.admin(ctx, "/api/admin/locks", map[string]any{
-			"wearer": map[string]any{"id": "w", "name": "W"}, "endDate": invocation.FormatTime(time.Now().Add(24 * time.Hour)),
-		}, &lock)
+		session, err := p.lock(ctx, "caller", slugs...)
 		if err != nil {
 			return err
 		}
-		var s struct {
-			SessionID string `json:"sessionId"`
-		}
-		for slug := range urls {
-			if err := p.admin(ctx, "/api/admin/locks/"+lock.ID+"/sessions", map[string]any{"slug": slug}, nil); err != nil {
-				return err
-			}
-		}
-		if err := p.admin(ctx, "/api/admin/locks/"+lock.ID+"/sessions", map[string]any{"slug": "caller"}, &s); err != nil {
-			return err
-		}
-		p.sessions = append(p.sessions, s.SessionID)
+		p.sessions = append(p.sessions, session)
 	}
 	return nil
+}
+
+// lock makes a lock with these extensions on it and returns the first one's
+// session.
+func (p *pipeline) lock(ctx context.Context, caller string, others ...string) (session string, err error) {
+	var lock struct {
+		ID string `json:"id"`
+	}
+	err = p.admin(ctx, "/api/admin/locks", map[string]any{
+		"wearer": map[string]any{"id": "w", "name": "W"}, "endDate": invocation.FormatTime(time.Now().Add(24 * time.Hour)),
+	}, &lock)
+	if err != nil {
+		return "", err
+	}
+	for _, slug := range others {
+		if err := p.admin(ctx, "/api/admin/locks/"+lock.ID+"/sessions", map[string]any{"slug": slug}, nil); err != nil {
+			return "", err
+		}
+	}
+	var s struct {
+		SessionID string `json:"sessionId"`
+	}
+	err = p.admin(ctx, "/api/admin/locks/"+lock.ID+"/sessions", map[string]any{"slug": caller}, &s)
+	return s.SessionID, err
 }
 
 const manifest = `{"commands":[{"id":"%s.run","title":"Run","description":"Runs.","kind":"control","invocableBy":["extension"],
@@ -151,8 +170,10 @@ func (p *pipeline) extension(ctx context.Context, slug, url string, doc []byte) 
 	if err := p.admin(ctx, "/api/admin/extensions/"+slug+"/tokens", map[string]any{}, &t); err != nil {
 		return err
 	}
-	if doc == nil {
+	if url == "" {
 		p.token = t.Token
+	}
+	if doc == nil {
 		return nil
 	}
 	_, err := p.send(ctx, http.MethodPut, "/api/extensions/"+slug+"/manifest", t.Token, doc)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -63,9 +64,30 @@ func (h *Handler) Handle(ctx context.Context, m broker.Delivery) error {
 	return h.announce(ctx, published, m.Attempt > 1)
 }
 
-// announce tells each lock, and goes on with the others where it can't.
 func (h *Handler) announce(ctx context.Context, m registry.Manifest, again bool) error {
-	sessions, err := h.platform.Registry.Sessions(ctx, func(s registry.Session) bool { return s.Slug == m.Slug })
+	n := newsOf(m)
+	n.Again = again
+	return n.Tell(ctx, h.platform)
+}
+
+func newsOf(m registry.Manifest) News {
+	return News{Slug: m.Slug, ID: fmt.Sprintf("manifest\x00%s\x00%d", m.Slug, m.Revision), Step: transition}
+}
+
+// News is something that every active lock with an extension on it has to know.
+type News struct {
+	Slug invocation.Slug
+	// ID tells these news from all others, so that a lock is told once.
+	ID string
+	// Again says that somebody may have told some of the locks before.
+	Again bool
+	// Step returns the step that tells such a lock.
+	Step func(s lock.State, slug invocation.Slug, now time.Time) (ledger.Transition, error)
+}
+
+// Tell tells each lock, and goes on with the others where it can't.
+func (n News) Tell(ctx context.Context, p *platform.Platform) error {
+	sessions, err := p.Registry.Sessions(ctx, func(s registry.Session) bool { return s.Slug == n.Slug })
 	if err != nil {
 		return err
 	}
@@ -74,7 +96,7 @@ func (h *Handler) announce(ctx context.Context, m registry.Manifest, again bool)
 		if ctx.Err() != nil {
 			return broker.Retry(context.Cause(ctx), 0)
 		}
-		err := h.tell(ctx, s, idOf(m, s.Lock), again)
+		err := n.tell(ctx, p, s)
 		if err != nil && !errors.Is(err, errNotThere) && invocation.CodeOf(err) != invocation.ResourceNotFound {
 			failed = append(failed, fmt.Errorf("lock %s: %w", s.Lock, err))
 		}
@@ -84,30 +106,41 @@ func (h *Handler) announce(ctx context.Context, m registry.Manifest, again bool)
 
 // tell makes the transition on one lock. Where somebody may have made it
 // before, the lock's log is searched for it.
-func (h *Handler) tell(ctx context.Context, s registry.Session, id invocation.ID, again bool) error {
-	now, err := h.platform.Ledger.Lock(ctx, s.Lock)
+func (n News) tell(ctx context.Context, p *platform.Platform, s registry.Session) error {
+	now, err := p.Ledger.Lock(ctx, s.Lock)
 	if err != nil {
 		return err
 	}
 	after := now.Seq
-	if again {
+	if n.Again {
 		after = 0
 	}
-	_, err = h.platform.Ledger.Change(ctx, ledger.Change{
-		Lock: s.Lock, From: now, Once: id, After: after,
+	_, err = p.Ledger.Change(ctx, ledger.Change{
+		Lock: s.Lock, From: now, Once: n.idOn(s.Lock), After: after,
 		Decide: func(now ledger.Snapshot) (ledger.Transition, error) {
-			return transition(now.State, s.Slug, h.platform.Ledger.Now())
+			return n.step(now.State, p.Ledger.Now())
 		},
 	})
 	return err
 }
 
-// transition returns the step that tells a lock, or errNotThere if it is not
-// active or does not have the extension any more.
-func transition(s lock.State, slug invocation.Slug, now time.Time) (ledger.Transition, error) {
-	if s.Status != lock.Active || !s.Installed(slug) {
+// step returns the step that tells a lock, or errNotThere if it is not active or
+// does not have the extension any more.
+func (n News) step(s lock.State, now time.Time) (ledger.Transition, error) {
+	if s.Status != lock.Active || !s.Installed(n.Slug) {
 		return ledger.Transition{}, errNotThere
 	}
+	return n.Step(s, n.Slug, now)
+}
+
+// idOn returns what a lock's transition for the news is known by.
+func (n News) idOn(l invocation.LockID) invocation.ID {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s", n.ID, l))
+	return invocation.ID(hex.EncodeToString(sum[:12]))
+}
+
+// transition returns the step that tells a lock what it may offer now.
+func transition(s lock.State, _ invocation.Slug, now time.Time) (ledger.Transition, error) {
 	return ledger.Transition{
 		State:  s,
 		Events: []invocation.Emission{lock.CapabilitiesChanged()},
@@ -116,8 +149,19 @@ func transition(s lock.State, slug invocation.Slug, now time.Time) (ledger.Trans
 	}, nil
 }
 
-// idOf returns what a lock's transition for a revision is known by.
-func idOf(m registry.Manifest, l invocation.LockID) invocation.ID {
-	sum := sha256.Sum256(fmt.Appendf(nil, "manifest\x00%s\x00%d\x00%s", m.Slug, m.Revision, l))
-	return invocation.ID(hex.EncodeToString(sum[:12]))
+// EndpointChanged returns the step that tells a lock of an extension whose
+// endpoint was suspended or answers again, with a line for people.
+func EndpointChanged(line, reason string) func(lock.State, invocation.Slug, time.Time) (ledger.Transition, error) {
+	return func(s lock.State, slug invocation.Slug, now time.Time) (ledger.Transition, error) {
+		t, err := transition(s, slug, now)
+		if err != nil {
+			return t, err
+		}
+		payload, err := json.Marshal(struct {
+			Extension invocation.Slug `json:"extension"`
+			Reason    string          `json:"reason,omitempty"`
+		}{slug, reason})
+		t.History = []invocation.HistoryLine{{Type: line, Actor: invocation.ActorSystem, Payload: payload}}
+		return t, err
+	}
 }

@@ -25,7 +25,7 @@ func TestOnlyActiveLocksWithTheExtensionAreTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := transition(tc.state, "reader", now)
+			got, err := newsOf(registry.Manifest{Slug: "reader", Revision: 2}).step(tc.state, now)
 			if (err == nil) != tc.told || err != nil && !errors.Is(err, errNotThere) {
 				t.Fatalf("got error %v, want told %t", err, tc.told)
 			}
@@ -47,13 +47,13 @@ func TestOnlyActiveLocksWithTheExtensionAreTold(t *testing.T) {
 
 func TestTransitionsOfDifferentRevisionsAndLocksAreApart(t *testing.T) {
 	t.Parallel()
-	m := registry.Manifest{Slug: "reader", Revision: 2}
-	later := registry.Manifest{Slug: "reader", Revision: 3}
-	ids := map[invocation.ID]bool{idOf(m, "a"): true, idOf(m, "b"): true, idOf(later, "a"): true}
+	now := newsOf(registry.Manifest{Slug: "reader", Revision: 2})
+	later := newsOf(registry.Manifest{Slug: "reader", Revision: 3})
+	ids := map[invocation.ID]bool{now.idOn("a"): true, now.idOn("b"): true, later.idOn("a"): true}
 	if len(ids) != 3 {
 		t.Errorf("got %d different ids, want 3", len(ids))
 	}
-	if id := idOf(m, "a"); id != idOf(m, "a") || !invocation.ValidID(string(id)) {
+	if id := now.idOn("a"); id != now.idOn("a") || !invocation.ValidID(string(id)) {
 		t.Errorf("got %q, want a stable id", id)
 	}
 }

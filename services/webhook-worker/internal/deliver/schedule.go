@@ -1,11 +1,14 @@
 package deliver
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/latchwire/latchwire/pkg/egress"
+	"github.com/latchwire/latchwire/pkg/ledger"
+	"github.com/latchwire/latchwire/pkg/manifest"
 )
 
 // A Schedule is how long to wait after each failed attempt but the last: there
@@ -28,8 +31,13 @@ type Outcome struct {
 	Status int
 	// Header of the answer, of which Retry-After is read.
 	Header http.Header
+	// Body is as much of the answer as was read.
+	Body []byte
 	// Err is what went wrong; an answer other than 2xx is no error.
 	Err error
+	// Begin and Took say when the attempt was and how long.
+	Begin time.Time
+	Took  time.Duration
 	// Chance is a random number from 0 up to 1 that places the next attempt
 	// within the jitter.
 	Chance float64
@@ -43,6 +51,25 @@ func (o Outcome) reason() string {
 	return fmt.Sprintf("the receiver answered with status %d", o.Status)
 }
 
+// try returns the attempt as it is kept with the delivery. The answer is the
+// receiver's own text: what can't be shown is taken out of it.
+func (o Outcome) try() ledger.Try {
+	t := ledger.Try{At: o.Begin.UnixMilli(), Status: o.Status, Duration: o.Took.Milliseconds()}
+	if e, ok := errors.AsType[*egress.CallError](o.Err); ok {
+		t.Error = string(e.Kind)
+	}
+	t.Answer = manifest.CleanText(string(o.Body[:min(len(o.Body), 2*ledger.MaxAnswer)]), ledger.MaxAnswer)
+	return t
+}
+
+// shortest returns the wait before the second attempt.
+func (s Schedule) shortest() time.Duration {
+	if len(s) == 0 {
+		return leastPause
+	}
+	return s[0]
+}
+
 // A Step is what becomes of a delivery after an attempt.
 type Step struct {
 	Fate Fate
@@ -54,7 +81,8 @@ type Fate uint8
 
 // The fates.
 const (
-	Delivered Fate = iota // acknowledged
+	Untried   Fate = iota // no attempt was made
+	Delivered             // acknowledged
 	Again                 // another attempt, later
 	Dead                  // no attempt is left
 	Gone                  // the endpoint wants nothing any more
@@ -66,7 +94,7 @@ const (
 // asks for in Retry-After where that is longer, up to a day (SEC-20).
 func (s Schedule) Next(attempt int, o Outcome, now time.Time) Step {
 	switch {
-	case o.Status >= http.StatusOK && o.Status < http.StatusMultipleChoices:
+	case o.acknowledged():
 		return Step{Fate: Delivered}
 	case o.Status == http.StatusGone:
 		return Step{Fate: Gone}

@@ -54,8 +54,12 @@ func (h *Handler) send(ctx context.Context, d ledger.Delivery, to registry.Exten
 			return Outcome{}, err
 		}
 	}
+	at, begin := h.platform.Ledger.Now(), time.Now()
 	resp, err := h.box.Post(ctx, r, to.ID, d.Attempt)
-	return Outcome{Status: resp.Status, Header: resp.Header, Err: err, Chance: rand.Float64()}, nil
+	return Outcome{
+		Status: resp.Status, Header: resp.Header, Body: resp.Body, Err: err,
+		Begin: at, Took: time.Since(begin), Chance: rand.Float64(),
+	}, nil
 }
 
 // requestOf builds the request of one attempt, with its own time, request id
@@ -76,13 +80,10 @@ func (h *Handler) note(ctx context.Context, d ledger.Delivery, fate Fate) {
 		return
 	}
 	e := d.Event()
-	link, err := h.platform.Ledger.Index(e.Chain.Correlation, ledger.Link{
+	err := h.platform.Ledger.Note(ctx, e.Chain.Correlation, ledger.Link{
 		Kind: ledger.DeliveryLink, ID: e.ID, Lock: d.Lock, Extension: d.Extension,
 		Status: statusOf(fate), Try: d.Attempt, At: h.platform.Ledger.Now().UnixMilli(),
 	})
-	if err == nil {
-		err = link.Wait(ctx)
-	}
 	if err != nil {
 		telemetry.NoteError(ctx, err)
 	}
@@ -98,6 +99,7 @@ func statusOf(f Fate) string {
 		return "pending"
 	case Dead, Gone:
 		return "dead"
+	case Untried:
 	}
 	return ""
 }
@@ -111,7 +113,7 @@ func outcomeOf(f Fate) string {
 		return telemetry.OutcomeDead
 	case Gone:
 		return telemetry.OutcomeDisabled
-	case Again: // has not ended
+	case Untried, Again: // has not ended
 	}
 	return ""
 }

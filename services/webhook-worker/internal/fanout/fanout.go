@@ -33,6 +33,17 @@ func New(p *platform.Platform, box *outbox.Box) *Handler {
 	return &Handler{platform: p, box: box, locks: broker.NewLanes(1, InFlight)}
 }
 
+// Arrived notes a transition's place among those of its lock, Left gives it up:
+// deliveries are queued in the order of the log.
+func (h *Handler) Arrived(m broker.Delivery) { h.locks.Expect(turnOf(m)) }
+
+// Left gives up the place of a transition.
+func (h *Handler) Left(m broker.Delivery) { h.locks.Forget(turnOf(m)) }
+
+func turnOf(m broker.Delivery) broker.Turn {
+	return broker.Turn{Key: m.Subject, Order: m.Subject, Seq: m.Sequence}
+}
+
 // Handle derives what follows from one transition. When it returns nil, all of
 // it is stored.
 func (h *Handler) Handle(ctx context.Context, m broker.Delivery) error {
@@ -43,43 +54,44 @@ func (h *Handler) Handle(ctx context.Context, m broker.Delivery) error {
 	if len(entry.Events) == 0 && len(entry.History) == 0 {
 		return nil
 	}
-	leave, err := h.locks.Enter(ctx, string(entry.Lock))
+	stored, broken, err := h.inTurn(ctx, m, entry)
 	if err != nil {
-		return broker.Retry(err, time.Second)
+		return err
 	}
-	defer leave()
-	return h.follow(ctx, entry)
+	// The next transition of the lock is worked on meanwhile.
+	errs := []error{h.schedule(ctx, entry)}
+	for _, wait := range stored {
+		errs = append(errs, wait())
+	}
+	return errors.Join(append(errs, broken)...)
 }
 
-func (h *Handler) follow(ctx context.Context, entry ledger.Entry) error {
-	if err := h.schedule(ctx, entry); err != nil {
-		return err
-	}
-	events := entry.Committed()
-	links, err := h.index(events)
+// inTurn sends off what follows from a transition after all that followed from
+// those before it, so that it is queued in the order of the log. What is broken
+// is an extension whose manifest can't be read: it must not cost the others
+// anything.
+func (h *Handler) inTurn(ctx context.Context, m broker.Delivery, entry ledger.Entry) (stored []func() error, broken, err error) {
+	leave, err := h.locks.Enter(ctx, turnOf(m))
 	if err != nil {
-		return err
+		return nil, nil, broker.Retry(err, time.Second)
 	}
-	// An extension whose manifest can't be read must not cost the others
-	// anything, so its error comes last.
+	defer leave()
 	to, broken := h.receivers(ctx, entry.State)
 	if invocation.CodeOf(broken) == invocation.ServiceUnavailable {
-		return broken
+		return nil, nil, broken
 	}
-	for _, e := range events {
-		if err := h.tell(ctx, e, to); err != nil {
-			return err
-		}
+	told, err := eventsFor(entry, to)
+	if err != nil {
+		return nil, nil, err
 	}
-	if err := h.showHistory(ctx, entry, to); err != nil {
-		return err
+	lines, err := historyFor(entry, to)
+	if err != nil {
+		return nil, nil, err
 	}
-	for _, link := range links {
-		if err := link.Wait(ctx); err != nil {
-			return err
-		}
+	for i, e := range entry.Committed() {
+		stored = append(stored, h.index(ctx, e), h.box.Enqueue(outbox.InChain(ctx, e), told[i]...))
 	}
-	return broken
+	return append(stored, h.box.Enqueue(ctx, lines...)), broken, nil
 }
 
 // schedule sees to it that what is next on the lock happens. Where the log has
@@ -98,47 +110,44 @@ func (h *Handler) schedule(ctx context.Context, entry ledger.Entry) error {
 	return nil
 }
 
-// index begins to note the events in their chains.
-func (h *Handler) index(events []invocation.Event) ([]ledger.PendingWrite, error) {
-	links := make([]ledger.PendingWrite, 0, len(events))
-	for _, e := range events {
-		link, err := h.platform.Ledger.Index(e.Chain.Correlation, ledger.Link{Kind: ledger.EventLink, ID: e.ID, Lock: e.Lock})
+// index begins to note an event in its chain.
+func (h *Handler) index(ctx context.Context, e invocation.Event) (stored func() error) {
+	link, err := h.platform.Ledger.Index(e.Chain.Correlation, ledger.Link{Kind: ledger.EventLink, ID: e.ID, Lock: e.Lock})
+	return func() error { return errors.Join(err, link.Wait(ctx)) }
+}
+
+// eventsFor returns, for each event of a transition, its deliveries to all who
+// subscribed to it.
+func eventsFor(entry ledger.Entry, to []receiver) ([][]ledger.Delivery, error) {
+	events := entry.Committed()
+	all := make([][]ledger.Delivery, len(events))
+	for i, e := range events {
+		body, err := wire.Encode(wire.NewEvent(e))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
 		}
-		links = append(links, link)
-	}
-	return links, nil
-}
-
-// tell enqueues an event for everybody who subscribed to it.
-func (h *Handler) tell(ctx context.Context, e invocation.Event, to []receiver) error {
-	body, err := wire.Encode(wire.NewEvent(e))
-	if err != nil {
-		return fmt.Errorf("encode event %s: %w", e.ID, err)
-	}
-	var all []ledger.Delivery
-	for _, r := range to {
-		if r.wants(e) {
-			all = append(all, ledger.NewEventDelivery(e, r.party, body))
+		for _, r := range to {
+			if r.wants(e) {
+				all[i] = append(all[i], ledger.NewEventDelivery(e, r.party, body))
+			}
 		}
 	}
-	return h.box.Enqueue(outbox.InChain(ctx, e), all...)
+	return all, nil
 }
 
-// showHistory enqueues the history lines for every partner on the lock.
-func (h *Handler) showHistory(ctx context.Context, entry ledger.Entry, to []receiver) error {
-	var all []ledger.Delivery
+// historyFor returns the deliveries of the history lines to every partner on
+// the lock.
+func historyFor(entry ledger.Entry, to []receiver) (all []ledger.Delivery, err error) {
 	for i := range entry.History {
 		body, err := wire.Encode(wire.NewHistoryLine(entry, i))
 		if err != nil {
-			return fmt.Errorf("encode history line %d of transition %d: %w", i, entry.Seq, err)
+			return nil, fmt.Errorf("encode history line %d of transition %d: %w", i, entry.Seq, err)
 		}
 		for _, r := range to {
 			all = append(all, ledger.NewHistoryDelivery(entry, i, r.party, json.RawMessage(body)))
 		}
 	}
-	return h.box.Enqueue(ctx, all...)
+	return all, nil
 }
 
 // A receiver is a partner extension on the lock that can be reached.
@@ -171,8 +180,8 @@ func (h *Handler) receivers(ctx context.Context, s lock.State) ([]receiver, erro
 			return nil, err
 		case !known && code == invocation.ExtensionNotFound:
 			// nobody to tell
-		case known && (e.Disabled || e.WebhookURL == ""):
-			// it asked to be told nothing
+		case known && (e.WebhookURL == "" || e.Disabled):
+			// it asked to be told nothing; for one that was suspended it is kept back
 		case err != nil:
 			broken = append(broken, err)
 		case manifest == nil: // none was published: it subscribed to nothing

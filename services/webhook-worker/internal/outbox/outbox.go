@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -35,15 +36,20 @@ func InChain(ctx context.Context, e invocation.Event) context.Context {
 	return telemetry.WithChain(ctx, ChainOf(e))
 }
 
-// Enqueue stores deliveries on their queue, each at least once.
-func (b *Box) Enqueue(ctx context.Context, all ...ledger.Delivery) error {
+// Enqueue stores deliveries on their queue, in this order and each at least
+// once. They are on their way when it returns; stored waits until all are there,
+// or says why not, and must be called once.
+func (b *Box) Enqueue(ctx context.Context, all ...ledger.Delivery) (stored func() error) {
 	if len(all) == 0 {
-		return nil
+		return func() error { return nil }
 	}
 	ctx, span := b.platform.Telemetry.Publish(ctx, deliveries)
-	err := b.platform.Ledger.Enqueue(ctx, trace(ctx), all...)
-	span.End(err)
-	return err
+	pending, err := b.platform.Ledger.Enqueue(trace(ctx), all...)
+	return func() error {
+		err := errors.Join(err, pending.Wait(ctx))
+		span.End(err)
+		return err
+	}
 }
 
 // Schedule stores a delivery to come back on its queue at a time.

@@ -1,0 +1,160 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/latchwire/latchwire/pkg/broker"
+	"github.com/latchwire/latchwire/pkg/invocation"
+)
+
+// What is kept back for an endpoint lies in a stream of its own, under a subject
+// that no consumer reads, until the endpoint answers: so it costs nothing while
+// it waits, in memory or in work. A message on the endpoint's check subject has
+// some replica look at it.
+
+// CheckEndpoint has an endpoint looked at soon, by any replica.
+func (l *Ledger) CheckEndpoint(ctx context.Context, slug invocation.Slug) error {
+	_, err := l.put(ctx, nats.NewMsg(endpointCheckSubject(slug)))
+	return err
+}
+
+// CheckEndpointAt has an endpoint looked at at a time, across restarts. It
+// replaces what was scheduled for the endpoint before.
+func (l *Ledger) CheckEndpointAt(ctx context.Context, slug invocation.Slug, at time.Time) error {
+	m := nats.NewMsg(endpointTimerSubject(slug))
+	m.Header.Set(jetstream.ScheduleHeader, "@at "+at.UTC().Format(time.RFC3339Nano))
+	m.Header.Set(jetstream.ScheduleTargetHeader, endpointCheckSubject(slug))
+	_, err := l.put(ctx, m)
+	return err
+}
+
+// ParseEndpointCheck returns the extension whose endpoint is to be looked at.
+func ParseEndpointCheck(d broker.Delivery) (invocation.Slug, error) {
+	slug := lastToken(d.Subject)
+	if !invocation.ValidSlug(slug) || endpointCheckSubject(invocation.Slug(slug)) != d.Subject {
+		return "", fmt.Errorf("%q is no endpoint's subject", d.Subject)
+	}
+	return invocation.Slug(slug), nil
+}
+
+// KeepBack stores a delivery until its endpoint answers, for as long as events
+// are kept (contract section 8).
+func (l *Ledger) KeepBack(ctx context.Context, d Delivery) error {
+	m, err := deliveryMessage(keptSubject(d), d, nil)
+	if err != nil {
+		return err
+	}
+	left := max(time.Minute, invocation.Retention-l.Now().Sub(time.UnixMilli(d.FirstAt)))
+	m.Header.Set(jetstream.MsgTTLHeader, strconv.Itoa(int(left.Seconds()))+"s")
+	_, err = l.put(ctx, m)
+	return err
+}
+
+// A Kept delivery and its place in the stream.
+type Kept struct {
+	Delivery
+	Seq uint64
+}
+
+// KeptBack returns the oldest deliveries that are kept back for an endpoint, up
+// to some hundred.
+func (l *Ledger) KeptBack(ctx context.Context, slug invocation.Slug, limit int) ([]Kept, error) {
+	raw, err := l.messages(ctx, endpointStream, keptSubjects(slug), 0, min(limit, maxKeptBatch))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Kept, 0, len(raw))
+	for _, m := range raw {
+		k := Kept{Seq: m.Sequence}
+		if err := decode(m.Data, &k.Delivery); err != nil {
+			return nil, err
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+const maxKeptBatch = 256
+
+// DropKept removes a delivery from those that are kept back.
+func (l *Ledger) DropKept(ctx context.Context, k Kept) error {
+	return l.remove(ctx, endpointStream, k.Seq)
+}
+
+// LetGo puts everything that is kept back for an endpoint on its queue again, in
+// order, and returns how much that was. Queued first and then taken away, it is
+// never lost, and perhaps sent twice.
+func (l *Ledger) LetGo(ctx context.Context, slug invocation.Slug) (n int, err error) {
+	for {
+		batch, err := l.KeptBack(ctx, slug, maxKeptBatch)
+		if err != nil || len(batch) == 0 {
+			return n, err
+		}
+		for _, k := range batch {
+			m, err := deliveryMessage(deliverySubject(k.Delivery), k.Delivery, nil)
+			if err != nil {
+				return n, err
+			}
+			// Without a message id, as in Revive.
+			if _, err := l.put(ctx, m); err != nil {
+				return n, err
+			}
+			if err := l.DropKept(ctx, k); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+}
+
+// remove deletes a message, which may be gone already.
+func (l *Ledger) remove(ctx context.Context, stream string, seq uint64) error {
+	err := l.streams[stream].DeleteMsg(ctx, seq)
+	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
+		return unavailable(err)
+	}
+	return nil
+}
+
+// An Operation is something that an extension's owner is told about its
+// endpoint, at the operational webhook.
+type Operation struct {
+	ID        invocation.ID   `json:"id"`
+	Extension invocation.Slug `json:"ext"`
+	// Kind is endpoint.disabled or endpoint.recovered.
+	Kind   string `json:"kind"`
+	Reason string `json:"why,omitempty"`
+	// Since is when the endpoint began to fail, At when this happened, in
+	// milliseconds; Since may be zero.
+	Since int64 `json:"since,omitempty"`
+	At    int64 `json:"at"`
+}
+
+// Tell puts an operation on its queue, once within two minutes.
+func (l *Ledger) Tell(ctx context.Context, o Operation) error {
+	data, err := encode(o)
+	if err != nil {
+		return err
+	}
+	_, err = l.put(ctx, &nats.Msg{Subject: operationSubject(o), Data: data, Header: nats.Header{}}, jetstream.WithMsgID(string(o.ID)))
+	return err
+}
+
+// ParseOperation reads an operation as its queue delivered it.
+func ParseOperation(d broker.Delivery) (Operation, error) {
+	var o Operation
+	if err := decode(d.Data, &o); err != nil {
+		return Operation{}, err
+	}
+	if operationSubject(o) != d.Subject {
+		return Operation{}, errors.New("the operation does not fit its subject")
+	}
+	return o, nil
+}

@@ -1,0 +1,41 @@
+package admin
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/ledger"
+	"github.com/latchwire/latchwire/pkg/wire"
+	"github.com/latchwire/latchwire/services/edge-api/internal/door"
+)
+
+// A deadMessageAnswer is a message that no handler could deal with.
+type deadMessageAnswer struct {
+	Stream  string `json:"stream"`
+	Subject string `json:"subject"`
+	Reason  string `json:"reason"`
+	At      string `json:"at"`
+}
+
+func newDeadMessage(m ledger.DeadMessage) deadMessageAnswer {
+	return deadMessageAnswer{m.Stream, m.Subject, m.Reason, invocation.FormatTime(m.At)}
+}
+
+func (a *API) listDeadMessages(w http.ResponseWriter, r *http.Request) error {
+	q := door.ReadQuery(r)
+	p := placeOf(q)
+	after := readSeq(q, p.after)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	dead, more, err := a.ledger.DeadMessages(r.Context(), after, p.limit)
+	if err != nil {
+		return err
+	}
+	out := through(whole(dead), newDeadMessage)
+	if more {
+		out.Next = cursor(strconv.FormatUint(dead[len(dead)-1].Seq, 10))
+	}
+	return wire.Answer(w, http.StatusOK, out)
+}

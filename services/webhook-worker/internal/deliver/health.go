@@ -1,0 +1,121 @@
+package deliver
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/latchwire/latchwire/pkg/egress"
+	"github.com/latchwire/latchwire/pkg/invocation"
+)
+
+// A Circuit says when an endpoint that fails is left alone.
+type Circuit struct {
+	// Failures in a row, over at least the time After, hold the endpoint: its
+	// deliveries are kept back, and one at a time probes it. The time is longer
+	// than a restart takes, so that what fails for a moment is tried as the
+	// contract says.
+	Failures int
+	After    time.Duration
+	// FirstProbe is how long after that the first probe comes; each that fails
+	// doubles the wait up to MostProbe.
+	FirstProbe, MostProbe time.Duration
+	// Suspend is how long an endpoint may fail before it is disabled.
+	Suspend time.Duration
+}
+
+// The bounds of how long one answer of 429 or 503 slows an endpoint down.
+const (
+	leastPause = 5 * time.Second
+	mostPause  = 15 * time.Minute
+)
+
+// probeWait returns how long to wait for the next probe after n that failed.
+func (c Circuit) probeWait(n int) time.Duration {
+	wait := c.FirstProbe
+	for range n {
+		if wait >= c.MostProbe {
+			break
+		}
+		wait *= 2
+	}
+	return min(wait, c.MostProbe)
+}
+
+// overdue reports whether an endpoint has failed for so long that it is to be
+// disabled.
+func (c Circuit) overdue(failingSince, now time.Time) bool {
+	return !failingSince.IsZero() && now.Sub(failingSince) >= c.Suspend
+}
+
+// Health is what a replica has seen of the endpoints that fail. Its methods may
+// be called concurrently.
+type health struct {
+	circuit Circuit
+	mu      sync.Mutex
+	failing map[invocation.Slug]streak
+}
+
+// A streak is failures in a row.
+type streak struct {
+	failures int
+	since    time.Time
+	paused   time.Time // until when nothing is sent
+}
+
+func newHealth(c Circuit) *health {
+	return &health{circuit: c, failing: make(map[invocation.Slug]streak)}
+}
+
+// fared notes how an attempt went and reports whether the endpoint is to be
+// held, and since when it fails.
+func (h *health) fared(slug invocation.Slug, o Outcome, shortest time.Duration, now time.Time) (hold bool, since time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o.acknowledged() {
+		delete(h.failing, slug)
+		return false, time.Time{}
+	}
+	s := h.failing[slug]
+	if s.failures++; s.failures == 1 {
+		s.since = now
+	}
+	if pause := o.pause(shortest, now); pause > 0 {
+		s.paused = now.Add(pause)
+	}
+	h.failing[slug] = s
+	return s.failures >= h.circuit.Failures && now.Sub(s.since) >= h.circuit.After, s.since
+}
+
+// pausedUntil returns until when an endpoint has asked to be left alone, which
+// may be in the past.
+func (h *health) pausedUntil(slug invocation.Slug) time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failing[slug].paused
+}
+
+// forget begins anew with an endpoint.
+func (h *health) forget(slug invocation.Slug) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.failing, slug)
+}
+
+// acknowledged reports whether the receiver took the delivery.
+func (o Outcome) acknowledged() bool {
+	return o.Status >= http.StatusOK && o.Status < http.StatusMultipleChoices
+}
+
+// pause returns how long the whole endpoint is left alone after an answer that
+// asks for it: what Retry-After says within bounds, else a little, but not
+// longer than the first retry waits.
+func (o Outcome) pause(shortest time.Duration, now time.Time) time.Duration {
+	if o.Status != http.StatusTooManyRequests && o.Status != http.StatusServiceUnavailable {
+		return 0
+	}
+	if asked, ok := egress.RetryAfter(o.Header, now); ok {
+		return min(asked, mostPause)
+	}
+	return min(leastPause, shortest)
+}
