@@ -66,6 +66,7 @@ func TestOpenAPIHasTheseOperations(t *testing.T) {
 		GET·/api/extensions/sessions/{sessionId}/actions/{commandId}/options
 		GET·/api/extensions/sessions/{sessionId}/capabilities
 		GET·/api/extensions/sessions/{sessionId}/events
+		GET·/api/extensions/sessions/{sessionId}/events/stream
 		GET·/api/extensions/sessions/{sessionId}/invocations/{invocationId}
 		GET·/api/extensions/sessions/{sessionId}/pillory/status
 		GET·/api/extensions/{slug}/deliveries

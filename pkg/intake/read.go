@@ -24,6 +24,15 @@ func (in *Intake) Invocation(ctx context.Context, c Caller, id invocation.ID) (i
 	return inv, nil
 }
 
+// Watch tells when the caller's lock has moved.
+func (in *Intake) Watch(c Caller) (*ledger.Watch, error) { return in.ledger.Watch(c.Session.Lock) }
+
+// EndOfEvents returns the cursor after which the next event of the caller's lock
+// comes.
+func (in *Intake) EndOfEvents(ctx context.Context, c Caller) (invocation.Seq, error) {
+	return in.ledger.EndOfEvents(ctx, c.Session.Lock)
+}
+
 // Events returns the events of the caller's lock after a cursor (contract
 // section 3).
 func (in *Intake) Events(ctx context.Context, c Caller, q ledger.EventQuery) (ledger.EventPage, error) {

@@ -67,6 +67,10 @@ func emissionSubject(lock invocation.LockID, id invocation.ID) string {
 	return join("inv", strconv.Itoa(lock.Partition()), "em", string(id))
 }
 
+func movedSubject(lock invocation.LockID) string {
+	return join("moved", strconv.Itoa(lock.Partition()), string(lock))
+}
+
 func lockSubject(lock invocation.LockID) string {
 	return join("lock", strconv.Itoa(lock.Partition()), string(lock))
 }

@@ -116,6 +116,8 @@ func partitionStreams(c Config, p int) []jetstream.StreamConfig {
 		{
 			Name: lockStream(p), Subjects: []string{"lock." + n + ".*"}, MaxMsgsPerSubject: 65_536,
 			MaxBytes: c.MaxBytes, Discard: discardOver(c.MaxBytes), AllowDirect: true,
+			// For those who follow a lock live: only that something was stored.
+			RePublish: &jetstream.RePublish{Source: "lock." + n + ".*", Destination: "moved." + n + ".{{wildcard(1)}}", HeadersOnly: true},
 		},
 		{
 			Name: deliveryStream(p), Subjects: []string{"dlv." + n + ".>", "tmr." + n + ".>", "due." + n + ".*"},

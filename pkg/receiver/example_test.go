@@ -19,7 +19,7 @@ func newReceiver(secrets string) (*receiver.Handler, error) {
 	return &receiver.Handler{
 		Keys: keys,
 		Commands: func(_ context.Context, c *receiver.Command) (receiver.Answer, error) {
-			if c.CommandID != "my-ext.do-it" {
+			if c.CommandID != "probe.echo" {
 				return receiver.Answer{}, &receiver.Rejection{Code: "unknown-command", Message: "I don't know it."}
 			}
 			return receiver.Answer{Result: map[string]int{"left": 3}}, nil
@@ -50,7 +50,7 @@ func Example() {
 	event := `{"event":"lock_event.created","data":{"lockEvent":{"type":"tasks.completed","payload":{"points":2}}}}`
 	send("6731b2c4e5f0a1b2c3d4e5f6", event)
 	send("6731b2c4e5f0a1b2c3d4e5f6", event)
-	send("6731b2d0e5f0a1b2c3d4e5f7", `{"event":"extension.command_invoked","data":{"invocation":{"commandId":"my-ext.do-it","input":{}}}}`)
+	send("6731b2d0e5f0a1b2c3d4e5f7", `{"event":"extension.command_invoked","data":{"invocation":{"commandId":"probe.echo","input":{}}}}`)
 	// Output:
 	// tasks.completed {"points":2}
 	// 204

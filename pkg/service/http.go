@@ -100,6 +100,16 @@ func listen(ctx context.Context, cfg HTTPConfig) (net.Listener, error) {
 	}
 }
 
+type drainingKey struct{}
+
+// Draining returns a channel that is closed when the server that serves a
+// request begins to stop: an answer without an end has to end then. It is nil
+// in a request of another server.
+func Draining(ctx context.Context) <-chan struct{} {
+	done, _ := ctx.Value(drainingKey{}).(<-chan struct{})
+	return done
+}
+
 func serve(ctx context.Context, cfg HTTPConfig, ln net.Listener, handler http.Handler) error {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut() // also the requests that a drain could not wait for
@@ -111,7 +121,7 @@ func serve(ctx context.Context, cfg HTTPConfig, ln net.Listener, handler http.Ha
 		IdleTimeout:       cfg.IdleTimeout,
 		MaxHeaderBytes:    cfg.MaxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
-		BaseContext:       func(net.Listener) context.Context { return work },
+		BaseContext:       func(net.Listener) context.Context { return context.WithValue(work, drainingKey{}, ctx.Done()) },
 	}
 	var ended error
 	served := make(chan struct{})

@@ -1,6 +1,7 @@
 package edgeapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,9 @@ type Config struct {
 	// Wait is how long a caller waits for the settlement; zero means the
 	// contract's 12 s.
 	Wait time.Duration
+	// Beat is how often a stream of events shows that it is alive; zero means
+	// 15 s.
+	Beat time.Duration
 }
 
 // Register adds the door's settings.
@@ -50,6 +54,9 @@ func (c Config) Validate() error {
 	}
 	if c.Wait < 0 {
 		problems = append(problems, errors.New("the wait for a settlement must not be negative"))
+	}
+	if c.Beat < 0 {
+		problems = append(problems, errors.New("the beat of a stream must not be negative"))
 	}
 	return errors.Join(problems...)
 }
@@ -75,6 +82,7 @@ func New(p *platform.Platform, h *service.Health, cfg Config) ([]service.Part, h
 	in := intake.New(p.Ledger, p.Registry, p.Catalog, intake.Config{Wait: cfg.Wait, Record: p.Record, Ask: p.Ask})
 	routes := partner.New(partner.Config{
 		Intake: in, Invoke: p.Counted(telemetry.SourceEdge, in.Invoke), Registry: p.Registry, Catalog: p.Catalog, Now: p.Ledger.Now,
+		Beat: cmp.Or(cfg.Beat, 15*time.Second),
 	}).Routes()
 	operators := admin.New(admin.Config{Intake: in, Ledger: p.Ledger, Registry: p.Registry, Policy: p.Config.Egress.Policy})
 	routes = append(append(routes, operators.Routes()...), operators.OwnerRoutes()...)

@@ -52,7 +52,7 @@ func TestTheTypeScriptReceiver(t *testing.T) {
 	for name, secret := range map[string]egress.Secret{"newer": newer, "older": older} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			report, err := grade.Run(t.Context(), grade.Config{URL: url, Secret: secret, Command: "my-ext.do-it", Drip: 100 * time.Millisecond})
+			report, err := grade.Run(t.Context(), grade.Config{URL: url, Secret: secret, Command: "probe.echo", Drip: 100 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}

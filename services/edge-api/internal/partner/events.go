@@ -39,18 +39,24 @@ func eventQueryOf(q *door.Query) (ledger.EventQuery, error) {
 	out := ledger.EventQuery{
 		After: invocation.Seq(q.Int("afterSeq", door.Range{Most: maxSeq})),
 		Limit: int(q.Int("limit", door.Range{Least: 1, Most: maxPage, Otherwise: defaultPage})),
-		Types: q.List("types"),
+		Types: typesOf(q),
 	}
-	if len(out.Types) > maxTypes {
+	return out, q.Err()
+}
+
+// typesOf reads which events are wanted.
+func typesOf(q *door.Query) []string {
+	types := q.List("types")
+	if len(types) > maxTypes {
 		q.Wrong("types", "must NOT have more than %d items", maxTypes)
-		return out, q.Err()
+		return nil
 	}
-	for i, t := range out.Types {
+	for i, t := range types {
 		if t == allSelection || !manifest.ValidPattern(t) {
 			q.Wrong("types/"+strconv.Itoa(i), "must be the id of an event or slug.*")
 		}
 	}
-	return out, q.Err()
+	return types
 }
 
 func (a *API) emit(w http.ResponseWriter, r *http.Request, c intake.Caller) error {

@@ -24,13 +24,19 @@ type Config struct {
 	Catalog  *catalog.Catalog
 	// Now is the time that a manifest is published at.
 	Now func() time.Time
+	// Beat is how often a stream of events shows that it is alive, and its
+	// caller is asked for its credential again.
+	Beat time.Duration
 }
 
 // An API serves the endpoints. All methods may be called concurrently.
-type API struct{ cfg Config }
+type API struct {
+	cfg     Config
+	streams *streams
+}
 
 // New returns the endpoints on what they stand on.
-func New(cfg Config) *API { return &API{cfg: cfg} }
+func New(cfg Config) *API { return &API{cfg: cfg, streams: newStreams()} }
 
 // Routes returns every endpoint of extensions.
 func (a *API) Routes() []door.Route {
@@ -43,6 +49,7 @@ func (a *API) Routes() []door.Route {
 		{Method: http.MethodGet, Pattern: session + "/invocations/{invocationId}", Serve: a.session(a.invocation)},
 		{Method: http.MethodGet, Pattern: session + "/events", Serve: a.session(a.events)},
 		{Method: http.MethodPost, Pattern: session + "/events", Serve: a.session(a.emit)},
+		{Method: http.MethodGet, Pattern: session + "/events/stream", Serve: a.session(a.stream)},
 		{Method: http.MethodGet, Pattern: "/api/extensions/{slug}/manifest", Serve: a.developer(a.manifest)},
 		{Method: http.MethodPut, Pattern: "/api/extensions/{slug}/manifest", Serve: a.developer(a.publish)},
 	}...)
