@@ -39,6 +39,8 @@ func (c *Config) Register(s *service.Settings) {
 	s.Duration(&c.Ledger.AckWait, "ack-wait", 0, "sign of life a worker owes; 0 means 30s")
 	s.Duration(&c.Egress.Timeout, "call-timeout", 0, "time that a target or receiver has for its whole answer; 0 means the contract's 10s")
 	s.Prefixes(&c.Egress.Policy.Allow, "egress-allow", "networks that webhooks may reach although they are private, also over plain HTTP: for development")
+	var inProduction bool
+	s.Bool(&inProduction, "egress-allow-in-production", false, "lets egress-allow stand in another profile than dev")
 	c.Secrets.register(s)
 	limit(s, &c.Ledger.Limits.Extension, "extension")
 	limit(s, &c.Ledger.Limits.Lock, "lock")
@@ -57,6 +59,9 @@ func (c *Config) Register(s *service.Settings) {
 	s.Check(func() error {
 		if t := c.Egress.Timeout; t != 0 && t < shortestCall {
 			return fmt.Errorf("call-timeout is %s, must be at least %s", t, shortestCall)
+		}
+		if len(c.Egress.Policy.Allow) > 0 && production(c.Profile) && !inProduction {
+			return fmt.Errorf("egress-allow opens private networks to webhooks; the profile %s takes it only with egress-allow-in-production", c.Profile)
 		}
 		return c.Egress.WithDefaults().Validate()
 	})

@@ -200,6 +200,32 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
+// What private networks webhooks may reach is a development machine's own
+// affair; elsewhere it has to be meant (SEC-07).
+func TestProductionTakesNoPrivateNetworksUnlessMeant(t *testing.T) {
+	t.Parallel()
+	allow, meant := "--egress-allow=10.1.0.0/16", "--egress-allow-in-production"
+	for _, test := range []struct {
+		args []string
+		want bool
+	}{
+		{[]string{allow}, true},
+		{[]string{allow, "--profile=dev"}, true},
+		{[]string{allow, "--profile=single"}, false},
+		{[]string{allow, "--profile=cluster"}, false},
+		{[]string{"--profile=cluster"}, true},
+		{[]string{allow, "--profile=cluster", meant}, true},
+	} {
+		var cfg platform.Config
+		s := service.NewSettings("thing", "Does a thing.")
+		cfg.Register(s)
+		var out writer
+		if err := s.Load(process(&out, test.args...)); (err == nil) != test.want {
+			t.Errorf("%q: got %v, want it taken: %t", test.args, err, test.want)
+		}
+	}
+}
+
 // A request is recorded and sent without telemetry just the same.
 func TestRecordAndPostWithoutTelemetry(t *testing.T) {
 	t.Parallel()

@@ -23,3 +23,6 @@ func replicas(profile string) int {
 	}
 	return 1
 }
+
+// production reports whether a profile is more than a development machine's.
+func production(profile string) bool { return profile != "" && profile != ProfileDev }

@@ -59,7 +59,7 @@ func (c SecretsConfig) Keys() (sealed.Keys, error) {
 // warnOfPlainSecrets tells whoever runs more than a development machine that
 // secrets are stored in the clear.
 func warnOfPlainSecrets(ctx context.Context, profile string, keys sealed.Keys, to *slog.Logger) {
-	if keys.IsZero() && profile != "" && profile != ProfileDev {
+	if keys.IsZero() && production(profile) {
 		to.LogAttrs(ctx, slog.LevelWarn, "secrets of extensions are stored in the clear: no secrets-key is set", slog.String("profile", profile))
 	}
 }
