@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/latchwire/latchwire/contracts"
+	"github.com/latchwire/latchwire/contracts/contracttest"
 )
 
 // metaSchema is what AsyncAPI 3.0.0 says of its own documents.
@@ -24,7 +25,7 @@ func metaSchema(t *testing.T) *jsonschema.Schema {
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(jsonschema.SchemeURLLoader{})
-	if err := c.AddResource("https://contracts.test/asyncapi.json", decode(t, data)); err != nil {
+	if err := c.AddResource("https://contracts.test/asyncapi.json", contracttest.Decode(t, data)); err != nil {
 		t.Fatal(err)
 	}
 	s, err := c.Compile("https://contracts.test/asyncapi.json")
@@ -45,7 +46,7 @@ func parseYAML(t *testing.T, data []byte) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return decode(t, asJSON)
+	return contracttest.Decode(t, asJSON)
 }
 
 func TestAsyncAPIIsValid(t *testing.T) {
@@ -167,7 +168,7 @@ func TestReferencesWithinAsyncAPIResolve(t *testing.T) {
 			data, err := contracts.Schema(strings.TrimSuffix(file, ".json"))
 			if err != nil {
 				t.Errorf("%s: %v", path, err)
-			} else if pointer != "" && !resolves(decode(t, data), pointer) {
+			} else if pointer != "" && !resolves(contracttest.Decode(t, data), pointer) {
 				t.Errorf("%s: %s leads nowhere", path, ref)
 			}
 		case ref != "":

@@ -1,7 +1,6 @@
 package contracts_test
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,48 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-
-	"github.com/latchwire/latchwire/contracts"
 )
-
-const base = "https://contracts.test/schemas/"
-
-// compiler returns a compiler that knows every schema of the contract and
-// loads nothing from elsewhere.
-func compiler(t *testing.T) *jsonschema.Compiler {
-	t.Helper()
-	c := jsonschema.NewCompiler()
-	c.UseLoader(jsonschema.SchemeURLLoader{})
-	c.AssertFormat()
-	for _, name := range contracts.Schemas() {
-		data, err := contracts.Schema(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.AddResource(base+name+".json", decode(t, data)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return c
-}
-
-func compile(t *testing.T, name string) *jsonschema.Schema {
-	t.Helper()
-	s, err := compiler(t).Compile(base + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func decode(t *testing.T, data []byte) any {
-	t.Helper()
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
 
 // refusals says everything that is wrong as "/pointer keyword", sorted, each
 // once; nil if nothing is. Members that are missing or too many are named.

@@ -10,15 +10,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/latchwire/latchwire/contracts"
+	"github.com/latchwire/latchwire/contracts/contracttest"
 )
 
 func TestEveryExampleIsJudgedAsItsNameSays(t *testing.T) {
 	t.Parallel()
 	want := reasons(t)
 	judges := make(map[string]*jsonschema.Schema)
-	c := compiler(t)
+	c := contracttest.Compiler(t)
 	for _, name := range contracts.Schemas() {
-		s, err := c.Compile(base + name + ".json")
+		s, err := c.Compile(contracttest.Base + name + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +28,7 @@ func TestEveryExampleIsJudgedAsItsNameSays(t *testing.T) {
 	for _, e := range contracts.Examples() {
 		t.Run(e.File, func(t *testing.T) {
 			t.Parallel()
-			got := refusals(t, judges[e.Schema], decode(t, e.JSON))
+			got := refusals(t, judges[e.Schema], contracttest.Decode(t, e.JSON))
 			switch {
 			case e.Valid && got != nil:
 				t.Errorf("refused for %q", got)

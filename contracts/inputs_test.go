@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/latchwire/latchwire/contracts/contracttest"
 )
 
 // The figures are those of contract section 12.
@@ -62,7 +64,7 @@ func TestBuiltInInputsAreTakenAndRefused(t *testing.T) {
 			if !found {
 				t.Fatalf("no schema %s", c.schema)
 			}
-			if got := strings.Join(refusals(t, s, decode(t, []byte(c.json))), " "); got != c.refused {
+			if got := strings.Join(refusals(t, s, contracttest.Decode(t, []byte(c.json))), " "); got != c.refused {
 				t.Errorf("got refused for %q, want %q", got, c.refused)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/latchwire/latchwire/contracts"
+	"github.com/latchwire/latchwire/contracts/contracttest"
 )
 
 type capability struct {
@@ -76,10 +77,10 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 
 func TestManifestsAreOfTheFormInWhichTheyArePublished(t *testing.T) {
 	t.Parallel()
-	published, served := compile(t, "manifest-request"), compile(t, "manifest")
+	published, served := contracttest.Compile(t, "manifest-request"), contracttest.Compile(t, "manifest")
 	for _, slug := range contracts.BuiltIns() {
 		data, _ := contracts.Manifest(slug)
-		doc, _ := decode(t, data).(map[string]any)
+		doc, _ := contracttest.Decode(t, data).(map[string]any)
 		if got := refusals(t, published, doc); got != nil {
 			t.Errorf("%s: refused for %q", slug, got)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/latchwire/latchwire/contracts"
+	"github.com/latchwire/latchwire/contracts/contracttest"
 )
 
 // open lists the objects that take members which the schema does not name:
@@ -107,7 +108,7 @@ func TestEveryProblemCodeBelongsToOneStatus(t *testing.T) {
 	if err := json.Unmarshal(data, &problem); err != nil {
 		t.Fatal(err)
 	}
-	s := compile(t, "problem")
+	s := contracttest.Compile(t, "problem")
 	for _, code := range problem.Properties.Code.Enum {
 		var fits []int
 		for _, status := range []int{400, 401, 403, 404, 405, 409, 413, 415, 429, 500, 502, 503} {

@@ -125,11 +125,7 @@ func (l *Ledger) Schedule(ctx context.Context, trace map[string][]string, d Deli
 	if err != nil {
 		return err
 	}
-	// The client's helper cuts to whole seconds and so fires early.
-	m.Header.Set(jetstream.ScheduleHeader, "@at "+at.UTC().Format(time.RFC3339Nano))
-	m.Header.Set(jetstream.ScheduleTargetHeader, deliverySubject(d))
-	_, err = l.put(ctx, m)
-	return err
+	return l.putAt(ctx, m, deliverySubject(d), at)
 }
 
 // KeepDead stores a delivery that was given up, with the reason.

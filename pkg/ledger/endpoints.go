@@ -28,11 +28,7 @@ func (l *Ledger) CheckEndpoint(ctx context.Context, slug invocation.Slug) error 
 // CheckEndpointAt has an endpoint looked at at a time, across restarts. It
 // replaces what was scheduled for the endpoint before.
 func (l *Ledger) CheckEndpointAt(ctx context.Context, slug invocation.Slug, at time.Time) error {
-	m := nats.NewMsg(endpointTimerSubject(slug))
-	m.Header.Set(jetstream.ScheduleHeader, "@at "+at.UTC().Format(time.RFC3339Nano))
-	m.Header.Set(jetstream.ScheduleTargetHeader, endpointCheckSubject(slug))
-	_, err := l.put(ctx, m)
-	return err
+	return l.putAt(ctx, nats.NewMsg(endpointTimerSubject(slug)), endpointCheckSubject(slug), at)
 }
 
 // ParseEndpointCheck returns the extension whose endpoint is to be looked at.

@@ -16,10 +16,15 @@ import (
 // replica and across restarts. It replaces what was scheduled for the lock
 // before: a lock has one schedule, and what is due its state says.
 func (l *Ledger) ScheduleTimer(ctx context.Context, lock invocation.LockID, at time.Time) error {
-	m := nats.NewMsg(timerSubject(lock))
+	return l.putAt(ctx, nats.NewMsg(timerSubject(lock)), dueSubject(lock), at)
+}
+
+// putAt stores a message that the server publishes on the target at a time. It
+// replaces what was scheduled on the message's subject before.
+func (l *Ledger) putAt(ctx context.Context, m *nats.Msg, target string, at time.Time) error {
 	// The client's helper cuts to whole seconds and so fires early.
 	m.Header.Set(jetstream.ScheduleHeader, "@at "+at.UTC().Format(time.RFC3339Nano))
-	m.Header.Set(jetstream.ScheduleTargetHeader, dueSubject(lock))
+	m.Header.Set(jetstream.ScheduleTargetHeader, target)
 	_, err := l.put(ctx, m)
 	return err
 }

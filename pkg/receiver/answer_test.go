@@ -10,33 +10,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/latchwire/latchwire/contracts"
+	"github.com/latchwire/latchwire/contracts/contracttest"
 	"github.com/latchwire/latchwire/pkg/receiver"
 )
-
-// compile returns a schema of the contract.
-func compile(t *testing.T, name string) *jsonschema.Schema {
-	t.Helper()
-	c := jsonschema.NewCompiler()
-	for _, name := range contracts.Schemas() {
-		raw, err := contracts.Schema(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.AddResource("https://contracts.test/"+name+".json", doc); err != nil {
-			t.Fatal(err)
-		}
-	}
-	schema, err := c.Compile("https://contracts.test/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
-}
 
 func fits(t *testing.T, schema *jsonschema.Schema, body []byte) {
 	t.Helper()
@@ -51,7 +27,7 @@ func fits(t *testing.T, schema *jsonschema.Schema, body []byte) {
 
 func TestAnswersFitTheContract(t *testing.T) {
 	t.Parallel()
-	schema := compile(t, "webhook-answer")
+	schema := contracttest.Compile(t, "webhook-answer")
 	events := func(n int) []receiver.Emission {
 		all := make([]receiver.Emission, n)
 		for i := range all {
@@ -120,7 +96,7 @@ func TestAnswersFitTheContract(t *testing.T) {
 
 func TestOptionsFitTheContract(t *testing.T) {
 	t.Parallel()
-	schema := compile(t, "webhook-options-answer")
+	schema := contracttest.Compile(t, "webhook-options-answer")
 	one := func(o receiver.Option) receiver.Choices { return receiver.Choices{Options: []receiver.Option{o}} }
 	for name, tc := range map[string]struct {
 		choices receiver.Choices

@@ -1,16 +1,13 @@
 package wire_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/latchwire/latchwire/contracts"
+	"github.com/latchwire/latchwire/contracts/contracttest"
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/wire"
@@ -20,34 +17,11 @@ import (
 // returns it.
 func fits(t *testing.T, name string, v any) string {
 	t.Helper()
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	for _, name := range contracts.Schemas() {
-		raw, err := contracts.Schema(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.AddResource("https://contracts.test/"+name+".json", doc); err != nil {
-			t.Fatal(err)
-		}
-	}
-	schema, err := c.Compile("https://contracts.test/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	raw, err := wire.Encode(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Validate(doc); err != nil {
+	if err := contracttest.Compile(t, name).Validate(contracttest.Decode(t, raw)); err != nil {
 		t.Errorf("got %s: %v", raw, err)
 	}
 	return string(raw)

@@ -235,7 +235,8 @@ func filled(path string, s session) string {
 	}
 	return strings.NewReplacer("{sessionId}", sessionID, "{slug}", slug, "{commandId}", s.slug+".echo",
 		"{invocationId}", "0123456789abcdef01234567", "{tokenId}", "0123456789abcdef01234567", "{lockId}", "0023456789abcdef01234567",
-		"{correlationId}", "0123456789abcdef01234567", "{deliveryId}", "none").Replace(path)
+		"{correlationId}", "0123456789abcdef01234567", "{deliveryId}", "none", "{secretId}", "none",
+		"/events/stream", "/events/stream?afterSeq=ends").Replace(path) // a stream that is taken would have no end
 }
 
 func emptyBody(method, path string) any {

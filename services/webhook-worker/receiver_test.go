@@ -1,7 +1,6 @@
 package webhookworker_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -10,9 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/latchwire/latchwire/contracts"
+	"github.com/latchwire/latchwire/contracts/contracttest"
 )
 
 // A call is one request that a receiver got.
@@ -82,32 +79,7 @@ func (r *receiver) events(name string) []call {
 // valid fails the test if a body is not what its schema takes.
 func valid(t *testing.T, schema string, body []byte) {
 	t.Helper()
-	c := jsonschema.NewCompiler()
-	c.UseLoader(jsonschema.SchemeURLLoader{})
-	c.AssertFormat()
-	const base = "https://contracts.test/schemas/"
-	for _, name := range contracts.Schemas() {
-		data, err := contracts.Schema(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.AddResource(base+name+".json", doc); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s, err := c.Compile(base + schema + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Validate(v); err != nil {
+	if err := contracttest.Compile(t, schema).Validate(contracttest.Decode(t, body)); err != nil {
 		t.Errorf("%s: %v\n%s", schema, err, body)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"github.com/latchwire/latchwire/contracts"
+	"github.com/latchwire/latchwire/contracts/contracttest"
 	"github.com/latchwire/latchwire/pkg/egress"
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
@@ -87,33 +87,9 @@ func anInvocation() invocation.Invocation {
 	}
 }
 
-func callSchema(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	for _, name := range contracts.Schemas() {
-		raw, err := contracts.Schema(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.AddResource("https://contracts.test/"+name+".json", doc); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s, err := c.Compile("https://contracts.test/webhook-invocation.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func TestRequestsFitTheContract(t *testing.T) {
 	t.Parallel()
-	schema := callSchema(t)
+	schema := contracttest.Compile(t, "webhook-invocation")
 	for name, change := range map[string]func(*invocation.Invocation){
 		"a command":           func(*invocation.Invocation) {},
 		"a query":             func(inv *invocation.Invocation) { inv.Capability = invocation.Query },

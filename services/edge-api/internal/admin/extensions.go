@@ -116,25 +116,25 @@ func (a *API) patchExtension(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	e, err := a.edit(w, r, slug, (*patch).read)
+	return ok(w, http.StatusOK, newExtension(e), err)
+}
+
+// edit changes what the request's body says of an extension and has its
+// endpoint looked at, which may have something kept back for it.
+func (a *API) edit(w http.ResponseWriter, r *http.Request, slug invocation.Slug, read func(*patch, *API, *door.Fields)) (registry.Extension, error) {
 	f, err := door.Object(w, r, "")
 	if err != nil {
-		return err
+		return registry.Extension{}, err
 	}
 	if f.Empty() {
 		f.Wrong("", "must NOT have fewer than 1 properties")
 	}
 	var edit patch
-	edit.read(a, f)
+	read(&edit, a, f)
 	if err := f.Err(); err != nil {
-		return err
+		return registry.Extension{}, err
 	}
-	e, err := a.edit(r, slug, &edit)
-	return ok(w, http.StatusOK, newExtension(e), err)
-}
-
-// edit changes an extension and has its endpoint looked at, which may have
-// something kept back for it.
-func (a *API) edit(r *http.Request, slug invocation.Slug, edit *patch) (registry.Extension, error) {
 	now := invocation.Instant(a.ledger.Now())
 	e, err := a.registry.UpdateExtension(r.Context(), slug, func(e *registry.Extension) error {
 		edit.apply(e, now)

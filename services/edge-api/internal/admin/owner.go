@@ -109,19 +109,7 @@ func (a *API) getEndpoint(w http.ResponseWriter, r *http.Request, own invocation
 }
 
 func (a *API) patchEndpoint(w http.ResponseWriter, r *http.Request, own invocation.Slug) error {
-	f, err := door.Object(w, r, "")
-	if err != nil {
-		return err
-	}
-	if f.Empty() {
-		f.Wrong("", "must NOT have fewer than 1 properties")
-	}
-	var edit patch
-	edit.readEndpoint(a, f)
-	if err := f.Err(); err != nil {
-		return err
-	}
-	e, err := a.edit(r, own, &edit)
+	e, err := a.edit(w, r, own, (*patch).readEndpoint)
 	return ok(w, http.StatusOK, newEndpoint(e), err)
 }
 

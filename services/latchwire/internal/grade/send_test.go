@@ -10,6 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/latchwire/latchwire/contracts"
+	"github.com/latchwire/latchwire/contracts/contracttest"
 )
 
 // What is sent is what the contract says the pipeline sends.
@@ -28,7 +29,7 @@ func TestWhatIsSentFitsTheContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	schemas := map[string]*jsonschema.Schema{
-		"lock_event.created": compile(t, "webhook-lock-event"), "extension.command_invoked": compile(t, "webhook-invocation"),
+		"lock_event.created": contracttest.Compile(t, "webhook-lock-event"), "extension.command_invoked": contracttest.Compile(t, "webhook-invocation"),
 	}
 	judged, ids := 0, make(map[string]int)
 	for _, m := range b.seen {
@@ -71,30 +72,6 @@ func TestWhatIsSentFitsTheContract(t *testing.T) {
 	if judged != 11 || len(ids) != 11 {
 		t.Errorf("judged %d bodies with %d ids", judged, len(ids))
 	}
-}
-
-func compile(t *testing.T, name string) *jsonschema.Schema {
-	t.Helper()
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	for _, name := range contracts.Schemas() {
-		raw, err := contracts.Schema(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.AddResource("https://contracts.test/"+name+".json", doc); err != nil {
-			t.Fatal(err)
-		}
-	}
-	schema, err := c.Compile("https://contracts.test/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
 }
 
 // The contract's examples of answers are judged as the contract does.
