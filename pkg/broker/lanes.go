@@ -212,6 +212,9 @@ func (ln *lane) run(t Turn) {
 	}
 }
 
+// Stopping returns a channel that Stop closes.
+func (l *Lanes) Stopping() <-chan struct{} { return l.stopped }
+
 // Stop refuses everything from now on and turns away all who wait. Those who
 // hold a slot keep it until they leave.
 func (l *Lanes) Stop() {

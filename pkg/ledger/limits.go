@@ -30,9 +30,15 @@ type Charge struct {
 // new value comes back with the count, so they are exact over all replicas
 // (contract section 9); windows are fixed and by the server's clock.
 func (l *Ledger) Charge(ctx context.Context, charges ...Charge) error {
-	err := l.charge(ctx, charges)
+	return l.counting(ctx, func() error { return l.charge(ctx, charges) })
+}
+
+// counting does what needs the counters, and once more if they had to be made
+// again for it.
+func (l *Ledger) counting(ctx context.Context, do func() error) error {
+	err := do()
 	if errors.Is(err, jetstream.ErrNoStreamResponse) && restoreCounters(ctx, l.js, l.cfg) == nil {
-		return l.charge(ctx, charges)
+		return do()
 	}
 	return err
 }

@@ -24,6 +24,7 @@ type stateForm struct {
 type endpointForm struct {
 	Slug, WebhookURL string
 	OperationalURL   *string
+	MaxPerSecond     int
 	Endpoint         stateForm
 }
 
@@ -56,8 +57,8 @@ func TestDevelopersLookAfterTheirOwnEndpoint(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	var patched endpointForm
-	developer.do(http.MethodPatch, own, `{"webhookUrl":"http://127.0.0.1:1/new","operationalUrl":"http://127.0.0.1:1/ops"}`).want(t, 200).into(t, &patched)
-	if patched.WebhookURL != "http://127.0.0.1:1/new" || patched.OperationalURL == nil {
+	developer.do(http.MethodPatch, own, `{"webhookUrl":"http://127.0.0.1:1/new","operationalUrl":"http://127.0.0.1:1/ops","maxPerSecond":7}`).want(t, 200).into(t, &patched)
+	if patched.WebhookURL != "http://127.0.0.1:1/new" || patched.OperationalURL == nil || patched.MaxPerSecond != 7 {
 		t.Errorf("got %+v", patched)
 	}
 	developer.do(http.MethodPatch, own, `{"webhookUrl":"http://10.0.0.1/"}`).refused(t, 400, invocation.InvalidInput)

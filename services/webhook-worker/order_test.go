@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/latchwire/latchwire/pkg/invocation"
+	"github.com/latchwire/latchwire/pkg/ledger/registry"
 	webhookworker "github.com/latchwire/latchwire/services/webhook-worker"
 )
 
@@ -63,5 +64,49 @@ func TestAnEndpointGetsALocksEventsInOrder(t *testing.T) {
 	defer mu.Unlock()
 	if most < 2 {
 		t.Errorf("got at most %d deliveries at a time, want those of several locks side by side", most)
+	}
+}
+
+// An endpoint that wants a bound gets no more in a second, from all workers
+// together, and still everything.
+func TestAnEndpointIsSentNoMoreThanItWants(t *testing.T) {
+	t.Parallel()
+	const events, perSecond = 12, 5 // three windows at least, so one whole second
+	w := newWorld(t)
+	var mu sync.Mutex
+	var hits []time.Time
+	r := newReceiver(t, func(http.ResponseWriter, call, int) {
+		mu.Lock()
+		defer mu.Unlock()
+		hits = append(hits, time.Now())
+	})
+	w.extension("reader", r.url, "*")
+	_, err := w.Registry.UpdateExtension(t.Context(), "reader", func(e *registry.Extension) error {
+		e.MaxPerSecond = perSecond
+		return nil
+	})
+	w.must(err)
+	var locks []invocation.LockID
+	for range events {
+		locks = append(locks, w.lock(0, "reader"))
+	}
+	for range 2 {
+		w.work(w.Platform, webhookworker.Config{})
+	}
+	want := make(map[string]bool)
+	for _, id := range locks {
+		want[string(w.emit(id, "lock", "lock.time-changed").ID)] = true
+	}
+	w.eventually("everything is delivered", func() bool { return len(r.got()) >= events })
+	for _, c := range r.got() {
+		delete(want, c.id())
+	}
+	if len(want) > 0 {
+		t.Errorf("%d events did not arrive", len(want))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if took := hits[len(hits)-1].Sub(hits[0]); took < time.Second {
+		t.Errorf("%d deliveries came within %s, want %d in a second at most", events, took, perSecond)
 	}
 }

@@ -23,8 +23,11 @@ type Extension struct {
 	Disabled    bool                   `json:"disabled,omitempty"`
 	// OperationalURL is where the owner is told how the endpoint fares; empty
 	// for nowhere.
-	OperationalURL string   `json:"operationalUrl,omitempty"`
-	Endpoint       Endpoint `json:"endpoint,omitzero"`
+	OperationalURL string `json:"operationalUrl,omitempty"`
+	// MaxPerSecond bounds the deliveries that the endpoint is sent; zero for no
+	// bound.
+	MaxPerSecond int      `json:"perSecond,omitempty"`
+	Endpoint     Endpoint `json:"endpoint,omitzero"`
 	// Revision is that of the manifest in force; zero means that none was published.
 	Revision  int       `json:"revision,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`

@@ -28,6 +28,7 @@ type extensionAnswer struct {
 	DisplayName    string                 `json:"displayName"`
 	WebhookURL     *string                `json:"webhookUrl"`
 	OperationalURL *string                `json:"operationalUrl"`
+	MaxPerSecond   *int                   `json:"maxPerSecond"`
 	BasicUser      *string                `json:"basicUser"`
 	Disabled       bool                   `json:"disabled"`
 	Endpoint       endpointState          `json:"endpoint"`
@@ -42,7 +43,7 @@ type extensionCreated struct {
 func newExtension(e registry.Extension) extensionAnswer {
 	return extensionAnswer{
 		ID: e.ID, Slug: e.Slug, DisplayName: e.DisplayName, WebhookURL: wire.OrNull(e.WebhookURL),
-		OperationalURL: wire.OrNull(e.OperationalURL), BasicUser: wire.OrNull(e.BasicUser),
+		OperationalURL: wire.OrNull(e.OperationalURL), MaxPerSecond: wire.OrNull(e.MaxPerSecond), BasicUser: wire.OrNull(e.BasicUser),
 		Disabled: !e.Listens(), Endpoint: newEndpointState(e), CreatedAt: invocation.FormatTime(e.CreatedAt),
 	}
 }
@@ -149,6 +150,7 @@ func (a *API) edit(w http.ResponseWriter, r *http.Request, slug invocation.Slug,
 // A patch is what is to be changed of an extension; nil changes nothing.
 type patch struct {
 	name, url, operational *string
+	maxPerSecond           *int
 	basic                  *egress.Credentials
 	disabled               *bool
 }
@@ -169,12 +171,16 @@ func (p *patch) read(a *API, f *door.Fields) {
 func (p *patch) readEndpoint(a *API, f *door.Fields) {
 	var set registry.Extension
 	clearURL, clearOperational, clearBasic := f.Null("webhookUrl"), f.Null("operationalUrl"), f.Null("basic")
+	clearRate := f.Null("maxPerSecond")
 	has := a.describe(f, &set)
 	if has.url || clearURL {
 		p.url = &set.WebhookURL
 	}
 	if has.operational || clearOperational {
 		p.operational = &set.OperationalURL
+	}
+	if has.rate || clearRate {
+		p.maxPerSecond = &set.MaxPerSecond
 	}
 	if has.basic || clearBasic {
 		p.basic = &egress.Credentials{User: set.BasicUser, Password: set.BasicSecret}
@@ -190,6 +196,9 @@ func (p *patch) apply(e *registry.Extension, now time.Time) {
 	}
 	if p.operational != nil {
 		e.OperationalURL = *p.operational
+	}
+	if p.maxPerSecond != nil {
+		e.MaxPerSecond = *p.maxPerSecond
 	}
 	if p.basic != nil {
 		e.BasicUser, e.BasicSecret = p.basic.User, p.basic.Password
@@ -215,13 +224,17 @@ func describeName(f *door.Fields, e *registry.Extension) (found bool) {
 }
 
 // described says which members a description of an endpoint had.
-type described struct{ url, operational, basic bool }
+type described struct{ url, operational, rate, basic bool }
+
+// mostPerSecond is the highest bound of an endpoint's deliveries.
+const mostPerSecond = 1000
 
 // describe reads what making an extension and changing its endpoint have in
 // common.
 func (a *API) describe(f *door.Fields, e *registry.Extension) (has described) {
 	e.WebhookURL, has.url = a.callable(f, "webhookUrl")
 	e.OperationalURL, has.operational = a.callable(f, "operationalUrl")
+	e.MaxPerSecond, has.rate = f.Int("maxPerSecond", 1, mostPerSecond)
 	basic, found := f.Nested("basic", "user", "password")
 	if has.basic = found; !found {
 		return has

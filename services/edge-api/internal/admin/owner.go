@@ -95,12 +95,16 @@ type endpointAnswer struct {
 	Slug           invocation.Slug `json:"slug"`
 	WebhookURL     *string         `json:"webhookUrl"`
 	OperationalURL *string         `json:"operationalUrl"`
+	MaxPerSecond   *int            `json:"maxPerSecond"`
 	BasicUser      *string         `json:"basicUser"`
 	Endpoint       endpointState   `json:"endpoint"`
 }
 
 func newEndpoint(e registry.Extension) endpointAnswer {
-	return endpointAnswer{e.Slug, wire.OrNull(e.WebhookURL), wire.OrNull(e.OperationalURL), wire.OrNull(e.BasicUser), newEndpointState(e)}
+	return endpointAnswer{
+		Slug: e.Slug, WebhookURL: wire.OrNull(e.WebhookURL), OperationalURL: wire.OrNull(e.OperationalURL),
+		MaxPerSecond: wire.OrNull(e.MaxPerSecond), BasicUser: wire.OrNull(e.BasicUser), Endpoint: newEndpointState(e),
+	}
 }
 
 func (a *API) getEndpoint(w http.ResponseWriter, r *http.Request, own invocation.Slug) error {

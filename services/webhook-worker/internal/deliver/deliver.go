@@ -118,7 +118,32 @@ func (h *Handler) inTurn(ctx context.Context, m broker.Delivery, d ledger.Delive
 	if until := h.health.pausedUntil(d.Extension); until.After(now) {
 		return Untried, h.box.Schedule(ctx, d, pauseAt(until, now))
 	}
+	if err := h.pace(ctx, to); err != nil {
+		return Untried, err
+	}
 	return h.attempt(ctx, d, to)
+}
+
+// pace waits until an endpoint that wants a bound may be sent one more. The
+// wait takes a slot of that endpoint's own and keeps its order.
+func (h *Handler) pace(ctx context.Context, to registry.Extension) error {
+	for to.MaxPerSecond > 0 {
+		wait, err := h.platform.Ledger.Pace(ctx, to.Slug, to.MaxPerSecond)
+		if err != nil || wait == 0 {
+			return err
+		}
+		again := time.NewTimer(wait)
+		select {
+		case <-again.C:
+		case <-h.lanes.Stopping():
+			again.Stop()
+			return broker.Retry(broker.ErrStopping, 0)
+		case <-ctx.Done():
+			again.Stop()
+			return broker.Retry(context.Cause(ctx), 0)
+		}
+	}
+	return nil
 }
 
 // receiver returns whom to tell, or false if there is nobody any more.
