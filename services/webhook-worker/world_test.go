@@ -54,7 +54,10 @@ func (w *world) config() platform.Config {
 		Broker: broker.Config{Server: w.server},
 		Ledger: ledger.Config{Partitions: 2, AckWait: time.Second},
 		// No test waits for a time-out, and a machine that is busy must not cause one.
-		Egress: egress.Config{Timeout: time.Minute, Policy: egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}},
+		Egress: egress.Config{
+			Timeout: time.Minute, MaxConnsPerHost: storm,
+			Policy: egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		},
 	}
 }
 

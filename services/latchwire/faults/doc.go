@@ -6,6 +6,8 @@
 //   - Every call that was accepted settles, in a time that can be told.
 //   - A built-in takes effect exactly once, and is never unknown.
 //   - What a call caused stands in the lock's events exactly once.
+//   - Whoever subscribed is told of every event at least once; what it is told
+//     again has the same webhook-id.
 //   - The same key finds the same invocation, whatever happened in between.
 //
 // Every service, and NATS, is a process of its own: this test's binary started

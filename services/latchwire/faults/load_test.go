@@ -56,7 +56,8 @@ func (l *load) client(ctx context.Context, t *testing.T, number int) {
 	pace := time.NewTicker(20 * time.Millisecond)
 	defer pace.Stop()
 	for n := 0; ctx.Err() == nil; n++ {
-		l.call(t, l.w.newCall(number/2, number%2 == 0), number+n)
+		lock := number/2 + n*clients/2 // of each sort of client there are half as many as locks
+		l.call(t, l.w.newCall(lock, number%2 == 0), number+n)
 		<-pace.C
 	}
 }

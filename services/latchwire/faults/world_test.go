@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,32 +13,42 @@ import (
 )
 
 // A world is what lives on a cluster: locks, a partner that calls, one that is
-// called, and one that is told of every event.
+// called, and some that are told of every event.
 type world struct {
-	c                        *cluster
-	caller, target, listener *e2etest.Partner
-	locks                    []string
-	ends                     map[string]time.Time // of the locks, before any call
+	c              *cluster
+	caller, target *e2etest.Partner
+	listeners      []*e2etest.Partner
+	locks          []string
+	ends           map[string]time.Time // of the locks, before any call
 	// hold, when set before any call, keeps the target's answers back until it
 	// is closed.
 	hold chan struct{}
 	// outage is how long NATS was away, which no call can settle in.
 	outage time.Duration
-	told   sync.Map // the ids of events that the listener has acknowledged
+	told   told
 }
 
 // answerTakes is how long an answer to a webhook takes: long enough for a
 // process to die in the midst of it.
 const answerTakes = 30 * time.Millisecond
 
+// newWorld makes a world in which one listens.
 func newWorld(t *testing.T, c *cluster, locks int) *world {
+	t.Helper()
+	return newHeardWorld(t, c, locks, 1)
+}
+
+// newHeardWorld makes a world in which several listen.
+func newHeardWorld(t *testing.T, c *cluster, locks, listeners int) *world {
 	t.Helper()
 	w := &world{c: c, ends: make(map[string]time.Time)}
 	w.target = c.NewPartner(t, e2etest.Offers{Commands: []string{"do"}, Events: []string{"done"}}, w.do)
-	w.listener = c.NewPartner(t, e2etest.Offers{Subscriptions: []string{"*"}}, w.listen)
 	w.caller = c.NewPartner(t, e2etest.Offers{}, nil)
+	for i := range listeners {
+		w.listeners = append(w.listeners, c.NewPartner(t, e2etest.Offers{Subscriptions: []string{"*"}}, w.listen(i)))
+	}
 	for range locks {
-		id := c.NewLock(t, w.listener, w.caller, w.target) // who comes first is told of the others
+		id := c.NewLock(t, append(slices.Clone(w.listeners), w.caller, w.target)...) // who comes first is told of the others
 		w.locks = append(w.locks, id)
 		w.ends[id] = w.endDate(t, id)
 	}
@@ -51,15 +62,6 @@ func (w *world) do(rw http.ResponseWriter, r *http.Request, _ e2etest.Hook) {
 		<-w.hold
 	}
 	e2etest.Complete(rw, `{}`, fmt.Sprintf(`{"type":"%s.done","payload":{}}`, w.target.Slug))
-}
-
-// listen is the listener's webhook. A delivery that was cut off does not count.
-func (w *world) listen(rw http.ResponseWriter, r *http.Request, h e2etest.Hook) {
-	work(r)
-	if r.Context().Err() == nil {
-		w.told.Store(h.Data.LockEvent.EventID, true)
-	}
-	rw.WriteHeader(http.StatusNoContent)
 }
 
 // work takes as long as an answer takes, unless its caller is gone.
@@ -210,15 +212,15 @@ func (w *world) tryRead(t *testing.T, c call) (inv e2etest.Invocation) {
 }
 
 // checkLocks wants one event of every call that completed and none of any
-// other, the locks' ends moved by just what was added, and the listener told
+// other, the locks' ends moved by just what was added, and every listener told
 // of every event.
 func (w *world) checkLocks(t *testing.T, completed map[string]bool) {
 	t.Helper()
-	var all []e2etest.Event
+	var owed []hearing
 	caused := make(map[string]int)
 	for lock, end := range w.ends {
 		events := w.events(t, lock)
-		all = append(all, events...)
+		owed = append(owed, w.owed(events)...)
 		for _, e := range events {
 			if e.Type == "lock.time-changed" {
 				end = end.Add(addedTime)
@@ -244,17 +246,7 @@ func (w *world) checkLocks(t *testing.T, completed map[string]bool) {
 	if len(w.c.workers) == 0 {
 		return
 	}
-	e2etest.Eventually(t, "the listener is told of every event", func() bool { return len(w.untold(all)) == 0 })
-}
-
-// untold returns those events that the listener was not told of yet.
-func (w *world) untold(events []e2etest.Event) (missing []e2etest.Event) {
-	for _, e := range events {
-		if _, told := w.told.Load(e.EventID); !told {
-			missing = append(missing, e)
-		}
-	}
-	return missing
+	e2etest.Eventually(t, "every listener is told of every event", func() bool { return w.told.all(owed) })
 }
 
 // skipIfShort skips a test that takes long, because processes have to die and
