@@ -201,8 +201,11 @@ func (ln *lane) mayRun(t Turn, slots int) bool {
 	if t.Order == "" {
 		return true
 	}
+	if ln.busy[t.Order] {
+		return false
+	}
 	first := ln.expected[t.Order]
-	return !ln.busy[t.Order] && (len(first) == 0 || t.Seq <= first[0])
+	return len(first) == 0 || t.Seq <= first[0]
 }
 
 func (ln *lane) run(t Turn) {
