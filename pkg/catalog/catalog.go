@@ -66,9 +66,10 @@ func (c *Catalog) BuiltIn(slug invocation.Slug) bool {
 	return found
 }
 
-// Reserved reports whether no partner may have the slug (SEC-54).
+// Reserved reports whether no partner may have the slug: it means something else
+// in paths or as a source (SEC-54).
 func Reserved(slug invocation.Slug) bool {
-	return slug == "chaster" || slug == "system" || slices.Contains(contracts.BuiltIns(), string(slug))
+	return slices.Contains([]invocation.Slug{"chaster", "system", "sessions"}, slug) || slices.Contains(contracts.BuiltIns(), string(slug))
 }
 
 // Offered returns an extension and its manifest in force, which is nil if none

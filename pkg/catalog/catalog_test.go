@@ -66,7 +66,7 @@ func TestReservedSlugs(t *testing.T) {
 	t.Parallel()
 	for slug, want := range map[invocation.Slug]bool{
 		"lock": true, "tasks": true, "penalty": true, "verification-picture": true, "temporary-opening": true, "pillory": true,
-		"dice": true, "link": true, "wheel-of-fortune": true, "chaster": true, "system": true,
+		"dice": true, "link": true, "wheel-of-fortune": true, "chaster": true, "system": true, "sessions": true,
 		"my-ext": false, "locks": false, "": false,
 	} {
 		if got := catalog.Reserved(slug); got != want {

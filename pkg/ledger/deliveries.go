@@ -34,6 +34,8 @@ type Delivery struct {
 	// Attempt counts the tries, this one included.
 	Attempt int   `json:"try"`
 	FirstAt int64 `json:"first"` // milliseconds
+	// Released says that the delivery was kept back and goes before what is.
+	Released bool `json:"rel,omitempty"`
 	// Tries are the attempts that failed, oldest first.
 	Tries []Try `json:"tries,omitempty"`
 	// Event is the event's own id and chain, for what is noted when the POST

@@ -43,6 +43,7 @@ func ParseEndpointCheck(d broker.Delivery) (invocation.Slug, error) {
 // KeepBack stores a delivery until its endpoint answers, for as long as events
 // are kept (contract section 8).
 func (l *Ledger) KeepBack(ctx context.Context, d Delivery) error {
+	d.Released = false
 	m, err := deliveryMessage(keptSubject(d), d, nil)
 	if err != nil {
 		return err
@@ -84,30 +85,32 @@ func (l *Ledger) DropKept(ctx context.Context, k Kept) error {
 	return l.remove(ctx, endpointStream, k.Seq)
 }
 
-// LetGo puts everything that is kept back for an endpoint on its queue again, in
-// order, and returns how much that was. Queued first and then taken away, it is
-// never lost, and perhaps sent twice.
+// LetGo puts the oldest of what is kept back for an endpoint on its queue again,
+// in order, and returns how many that were; none are left if it is none. Queued
+// first and then taken away, nothing is lost, and what two replicas let go at a
+// time is queued once.
 func (l *Ledger) LetGo(ctx context.Context, slug invocation.Slug) (n int, err error) {
-	for {
-		batch, err := l.KeptBack(ctx, slug, maxKeptBatch)
-		if err != nil || len(batch) == 0 {
+	batch, err := l.KeptBack(ctx, slug, maxKeptBatch)
+	if err != nil {
+		return 0, err
+	}
+	for _, k := range batch {
+		k.Released = true
+		m, err := deliveryMessage(deliverySubject(k.Delivery), k.Delivery, nil)
+		if err != nil {
 			return n, err
 		}
-		for _, k := range batch {
-			m, err := deliveryMessage(deliverySubject(k.Delivery), k.Delivery, nil)
-			if err != nil {
-				return n, err
-			}
-			// Without a message id, as in Revive.
-			if _, err := l.put(ctx, m); err != nil {
-				return n, err
-			}
-			if err := l.DropKept(ctx, k); err != nil {
-				return n, err
-			}
-			n++
+		// The delivery's own id was used when it was queued first.
+		id := join("kept", strconv.FormatUint(k.Seq, 10))
+		if _, err := l.put(ctx, m, jetstream.WithMsgID(id)); err != nil {
+			return n, err
 		}
+		if err := l.DropKept(ctx, k); err != nil {
+			return n, err
+		}
+		n++
 	}
+	return n, nil
 }
 
 // remove deletes a message, which may be gone already.

@@ -123,8 +123,10 @@ func (p *Platform) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	warnOfPlainSecrets(ctx, p.Config.Profile, keys, p.Log)
 	if p.Registry, err = registry.Open(ctx, p.Conn, keys, p.Log); err != nil {
+		return err
+	}
+	if err := p.warnOfSecrets(ctx, keys); err != nil {
 		return err
 	}
 	if p.Catalog, err = catalog.New(p.Registry); err != nil {

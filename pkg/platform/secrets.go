@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/latchwire/latchwire/pkg/broker"
+	"github.com/latchwire/latchwire/pkg/ledger/registry"
 	"github.com/latchwire/latchwire/pkg/ledger/sealed"
 	"github.com/latchwire/latchwire/pkg/service"
 )
@@ -56,10 +58,38 @@ func (c SecretsConfig) Keys() (sealed.Keys, error) {
 	return keys, nil
 }
 
-// warnOfPlainSecrets tells whoever runs more than a development machine that
-// secrets are stored in the clear.
-func warnOfPlainSecrets(ctx context.Context, profile string, keys sealed.Keys, to *slog.Logger) {
-	if keys.IsZero() && production(profile) {
-		to.LogAttrs(ctx, slog.LevelWarn, "secrets of extensions are stored in the clear: no secrets-key is set", slog.String("profile", profile))
+// warnOfSecrets tells whoever runs more than a development machine that secrets
+// are stored in the clear, and anybody that some don't open: what is to be sent
+// to those extensions waits.
+func (p *Platform) warnOfSecrets(ctx context.Context, keys sealed.Keys) error {
+	if keys.IsZero() && production(p.Config.Profile) {
+		p.Log.LogAttrs(ctx, slog.LevelWarn, "secrets of extensions are stored in the clear: no secrets-key is set", slog.String("profile", p.Config.Profile))
 	}
+	locked, err := p.Registry.Unopened(ctx)
+	if len(locked) > 0 {
+		p.Log.LogAttrs(ctx, slog.LevelError, "secrets of extensions don't open: their key is not among the secrets keys",
+			slog.Int("extensions", len(locked)), slog.Any("some", locked[:min(len(locked), maxNamed)]), slog.Any("keys", keys.IDs()))
+	}
+	return err
+}
+
+// maxNamed is how many extensions a log line names.
+const maxNamed = 10
+
+// Reseal stores the secrets of extensions under the first secrets key, so that
+// others can be dropped. Without a key it does nothing.
+func Reseal(ctx context.Context, conn *broker.Conn, cfg Config, to *slog.Logger) error {
+	keys, err := cfg.Secrets.Keys()
+	if err != nil || keys.IsZero() {
+		return err
+	}
+	r, err := registry.Open(ctx, conn, keys, to)
+	if err != nil {
+		return err
+	}
+	n, err := r.Reseal(ctx)
+	if n > 0 {
+		to.LogAttrs(ctx, slog.LevelInfo, "secrets were stored under the first secrets key", slog.Int("extensions", n))
+	}
+	return err
 }

@@ -77,6 +77,7 @@ func TestExtensionsThatAreRefused(t *testing.T) {
 	}{
 		"a slug that is none":             {`{"slug":"No.Slug","displayName":"X"}`, "invalid-input", "/slug"},
 		"SEC-54: a built-in's slug":       {`{"slug":"wheel-of-fortune","displayName":"X"}`, "invalid-input", "/slug"},
+		"a slug that is part of paths":    {`{"slug":"sessions","displayName":"X"}`, "invalid-input", "/slug"},
 		"SEC-54: the platform's slug":     {`{"slug":"system","displayName":"X"}`, "invalid-input", "/slug"},
 		"a name of no character":          {`{"slug":"x","displayName":""}`, "invalid-input", "/displayName"},
 		"a name too long":                 {`{"slug":"x","displayName":"` + strings.Repeat("é", 61) + `"}`, "invalid-input", "/displayName"},

@@ -164,10 +164,15 @@ func TestDeadDeliveriesAreListedAndReplayed(t *testing.T) {
 	if p.fact(t, "reason") != "endpoint-not-configured" {
 		t.Errorf("got %s", p.Details)
 	}
+	shared.admin(t).do(http.MethodDelete, "/api/admin/sessions/"+s.id, nil).want(t, 204)
+	shared.admin(t).do(http.MethodPost, "/api/admin/deliveries/"+want[1]+"/replay", nil).refused(t, 409, invocation.ResourceConflict)
+	if got := list(); !slices.Equal(got, want[1:]) {
+		t.Errorf("got %v, want those that were not sent still there: %v", got, want[1:])
+	}
 	for _, none := range []string{want[0], "x", "*", "a.b", "-0123456789abcdef01234567"} {
 		shared.admin(t).do(http.MethodPost, "/api/admin/deliveries/"+none+"/replay", nil).refused(t, 404, invocation.ResourceNotFound)
 	}
-	for _, query := range []string{"endpoint=A.b", "state=pending", "cursor=eA"} {
+	for _, query := range []string{"endpoint=A.b", "state=pending", "cursor=eA", "cursor=MTg0NDY3NDQwNzM3MDk1NTE2MTU"} {
 		shared.admin(t).do(http.MethodGet, "/api/admin/deliveries?"+query, nil).refused(t, 400, invocation.MalformedRequest)
 	}
 }

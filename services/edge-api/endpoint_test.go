@@ -78,6 +78,11 @@ func TestDevelopersLookAfterTheirOwnEndpoint(t *testing.T) {
 	}
 	developer.do(http.MethodPost, own+"/enable", nil).want(t, 200)
 
+	e.update(t, func(x *registry.Extension) { x.WebhookURL = "" })
+	p := developer.do(http.MethodPost, own+"/enable", nil).refused(t, 409, invocation.Unavailable)
+	if p.fact(t, "reason") != "endpoint-not-configured" {
+		t.Errorf("got %s", p.Details)
+	}
 	shared.admin(t).do(http.MethodPatch, "/api/admin/extensions/"+e.slug, `{"disabled":true}`).want(t, 200)
 	developer.do(http.MethodPost, own+"/enable", nil).refused(t, 403, invocation.Forbidden)
 }
@@ -153,12 +158,19 @@ func TestManyDeadDeliveriesAreReplayed(t *testing.T) {
 	if did.Matched != 2 || did.Replayed != 2 || len(listed("")) != 1 {
 		t.Errorf("got %+v and %v, want two sent and one left", did, listed(""))
 	}
+	uninstalled := shared.newSession(t)
+	kill(t, uninstalled, wire.LockEventCreated)
+	shared.admin(t).do(http.MethodDelete, "/api/admin/sessions/"+uninstalled.id, nil).want(t, 204)
+	shared.admin(t).do(http.MethodPost, "/api/admin/replays", fmt.Sprintf(`{"endpoint":%q}`, uninstalled.slug)).want(t, 200).into(t, &did)
+	if did.Matched != 1 || did.Skipped != 1 || did.Replayed != 0 {
+		t.Errorf("got %+v, want what has no session any more skipped", did)
+	}
 	shared.admin(t).do(http.MethodPatch, "/api/admin/extensions/"+other.slug, `{"disabled":true}`).want(t, 200)
 	brokertest.Eventually(t, time.Minute, "the caches know", func() bool {
 		shared.admin(t).do(http.MethodPost, "/api/admin/replays", fmt.Sprintf(`{"endpoint":%q}`, other.slug)).want(t, 200).into(t, &did)
 		return did.Skipped == 1 && did.Matched == 1
 	})
-	for _, bad := range []string{`{"endpoint":"A b"}`, `{"from":"yesterday"}`, `{"cursor":"eA"}`, `{"type":""}`} {
+	for _, bad := range []string{`{"endpoint":"A b"}`, `{"from":"yesterday"}`, `{"cursor":"eA"}`, `{"cursor":"MTg0NDY3NDQwNzM3MDk1NTE2MTU"}`, `{"type":""}`} {
 		shared.admin(t).do(http.MethodPost, "/api/admin/replays", bad).refused(t, 400, invocation.InvalidInput)
 	}
 	developer.do(http.MethodPost, replays, `{"endpoint":"x"}`).refused(t, 400, invocation.MalformedRequest)

@@ -54,13 +54,17 @@ func setup(ctx context.Context, p service.Process) error {
 		return err
 	}
 	cfg.Broker.Name = "latchwire setup"
-	conn, err := broker.Connect(cfg.Broker, service.NewLogger(p.Stderr, logs, telemetry.LogHandler))
+	log := service.NewLogger(p.Stderr, logs, telemetry.LogHandler)
+	conn, err := broker.Connect(cfg.Broker, log)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	if err := platform.Setup(ctx, conn, cfg.Ledger); err != nil {
 		return fmt.Errorf("set up the streams: %w", err)
+	}
+	if err := platform.Reseal(ctx, conn, cfg, log); err != nil {
+		return fmt.Errorf("store secrets under the first secrets key: %w", err)
 	}
 	_, err = fmt.Fprintf(p.Stdout, "The streams stand: profile %s, %d partitions.\n", cfg.Profile, cfg.Ledger.Partitions)
 	return err

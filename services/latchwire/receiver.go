@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/latchwire/latchwire/pkg/egress"
 	"github.com/latchwire/latchwire/pkg/invocation"
@@ -22,7 +23,7 @@ type receiverSettings struct {
 
 func (c *receiverSettings) register(s *service.Settings) {
 	s.Args(&c.urls, "URL")
-	s.Secret(&c.secret, "secret", "the receiver's signing secret, whsec_ or whsk_")
+	s.Secret(&c.secret, "secret", "the receiver's signing secret, whsec_ or whsk_; of several, separated by spaces, the first")
 	s.String(&c.command, "command", "", "a command of the extension, such as my-ext.do-it; it is really called")
 	s.String(&c.Input, "input", "", "the command's input, a JSON object")
 	s.String(&c.session, "session", "", "a session id that the receiver knows; empty makes one up")
@@ -37,7 +38,7 @@ func (c *receiverSettings) check() error {
 	if len(c.urls) != 1 {
 		problems = append(problems, errors.New("give one URL: latchwire receiver-test URL --secret whsec_…"))
 	}
-	secret, err := egress.ParseSecret(c.secret.Reveal())
+	secret, err := firstSecret(c.secret.Reveal())
 	if err != nil {
 		problems = append(problems, fmt.Errorf("--secret: %w", err))
 	}
@@ -47,6 +48,18 @@ func (c *receiverSettings) check() error {
 	c.URL, c.Secret = c.urls[0], secret
 	c.Command, c.Session = invocation.CapabilityID(c.command), invocation.SessionID(c.session)
 	return c.Validate()
+}
+
+// firstSecret reads secrets separated by spaces, as an extension that rotates has
+// several, and returns the first.
+func firstSecret(text string) (egress.Secret, error) {
+	text, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if rest != "" {
+		if _, err := firstSecret(rest); err != nil {
+			return egress.Secret{}, err
+		}
+	}
+	return egress.ParseSecret(text)
 }
 
 // receiverTest tries a receiver of webhooks. The error says that it failed.

@@ -33,16 +33,19 @@ func TestReceiverTest(t *testing.T) {
 		out, err string
 		settings bool // the error is about the settings
 	}{
-		"a good receiver":             {args: []string{good.URL, "--secret", secret}, out: "12 of 13, warnings: 1\n"},
-		"its secret by the variable":  {args: []string{good.URL}, variable: secret, out: "12 of 13, warnings: 1\n"},
-		"a command that it has not":   {args: []string{"--command", "a.b", good.URL, "--secret", secret}, out: "12 of 13\n", err: "the receiver failed 1 of 13 cases"},
-		"one that lets everything in": {args: []string{bad.URL, "--secret", secret, "--json"}, out: `"failed": 3`, err: "the receiver failed 3 of 13 cases"},
-		"no URL":                      {args: []string{"--secret", secret}, err: "give one URL", settings: true},
-		"two URLs":                    {args: []string{good.URL, bad.URL, "--secret", secret}, err: "give one URL", settings: true},
-		"a URL that is none":          {args: []string{"example.com", "--secret", secret}, err: "http or https", settings: true},
-		"no secret":                   {args: []string{good.URL}, err: "--secret", settings: true},
-		"another secret":              {args: []string{good.URL, "--secret", "whpk_"}, err: "--secret", settings: true},
-		"a command without a slug":    {args: []string{good.URL, "--secret", secret, "--command", "b"}, err: "the command must be", settings: true},
+		"a good receiver":              {args: []string{good.URL, "--secret", secret}, out: "12 of 13, warnings: 1\n"},
+		"its secret by the variable":   {args: []string{good.URL}, variable: secret, out: "12 of 13, warnings: 1\n"},
+		"more secrets, as it rotates":  {args: []string{good.URL, "--secret", secret + "  " + egress.NewSecret().Reveal()}, out: "12 of 13, warnings: 1\n"},
+		"a second secret that is none": {args: []string{good.URL, "--secret", secret + " whpk_"}, err: "--secret", settings: true},
+		"nothing but a space":          {args: []string{good.URL, "--secret", " "}, err: "--secret", settings: true},
+		"a command that it has not":    {args: []string{"--command", "a.b", good.URL, "--secret", secret}, out: "12 of 13\n", err: "the receiver failed 1 of 13 cases"},
+		"one that lets everything in":  {args: []string{bad.URL, "--secret", secret, "--json"}, out: `"failed": 3`, err: "the receiver failed 3 of 13 cases"},
+		"no URL":                       {args: []string{"--secret", secret}, err: "give one URL", settings: true},
+		"two URLs":                     {args: []string{good.URL, bad.URL, "--secret", secret}, err: "give one URL", settings: true},
+		"a URL that is none":           {args: []string{"example.com", "--secret", secret}, err: "http or https", settings: true},
+		"no secret":                    {args: []string{good.URL}, err: "--secret", settings: true},
+		"another secret":               {args: []string{good.URL, "--secret", "whpk_"}, err: "--secret", settings: true},
+		"a command without a slug":     {args: []string{good.URL, "--secret", secret, "--command", "b"}, err: "the command must be", settings: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -30,6 +30,7 @@ func (c *runSettings) register(s *service.Settings) {
 	c.Edge.Register(s)
 	c.MCP.Register(s)
 	c.Dispatch.Register(s)
+	c.Webhooks.Register(s)
 	s.String(&c.dataDir, "data-dir", ".latchwire", "where streams and demo.env are kept")
 	s.Int(&c.natsPort, "nats-port", 0, "port on loopback where the embedded NATS listens for others; 0 listens nowhere")
 	s.Bool(&c.demo, "demo", true, "start and seed the demo extensions")

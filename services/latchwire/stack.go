@@ -116,7 +116,7 @@ func (s *Stack) setup(ctx context.Context, cfg platform.Config, log *slog.Logger
 	if err := platform.Setup(ctx, conn, cfg.Ledger); err != nil {
 		return fmt.Errorf("set up the streams: %w", err)
 	}
-	return nil
+	return platform.Reseal(ctx, conn, cfg, log)
 }
 
 // NATSURL returns where other processes reach the embedded NATS; empty if it

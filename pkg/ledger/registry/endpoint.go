@@ -32,7 +32,10 @@ type Endpoint struct {
 	// sent before that succeeds. Zero means that everything is sent.
 	ProbeAt time.Time `json:"probeAt,omitzero"`
 	// Probes counts those that failed.
-	Probes      int        `json:"probes,omitempty"`
+	Probes int `json:"probes,omitempty"`
+	// CatchingUp says that what was kept back is being let go, and that what
+	// comes is kept behind it.
+	CatchingUp  bool       `json:"catchingUp,omitempty"`
 	Suspended   Suspension `json:"suspended,omitempty"`
 	SuspendedAt time.Time  `json:"suspendedAt,omitzero"`
 	// Resumed says that the endpoint was suspended and has not answered since.
@@ -51,11 +54,26 @@ func (e Extension) Listens() bool { return !e.Disabled && e.Endpoint.Suspended =
 // answers again.
 func (e Endpoint) Waits() bool { return e.Suspended != "" || !e.ProbeAt.IsZero() }
 
-// Hold keeps deliveries back until a probe at the time given succeeds. An
-// endpoint that is held already stays as it is.
+// Hold keeps deliveries back until a probe at the time given, or later if that
+// is what an earlier call asked for, succeeds.
 func (e *Extension) Hold(failingSince, probeAt time.Time) {
-	if !e.Endpoint.Waits() {
-		e.Endpoint.FailingSince, e.Endpoint.ProbeAt = failingSince, probeAt
+	if e.Endpoint.Suspended != "" {
+		return
+	}
+	if e.Endpoint.FailingSince.IsZero() {
+		e.Endpoint.FailingSince = failingSince
+	}
+	if e.Endpoint.ProbeAt.Before(probeAt) {
+		e.Endpoint.ProbeAt = probeAt
+	}
+	e.Endpoint.CatchingUp = false
+}
+
+// Release ends a hold without a probe: nothing is kept back that could be one.
+// That the endpoint failed is held against it until it takes something.
+func (e *Extension) Release() {
+	if e.Endpoint.Suspended == "" && !e.Endpoint.ProbeAt.IsZero() {
+		e.Endpoint.ProbeAt, e.Endpoint.Probes, e.Endpoint.CatchingUp = time.Time{}, 0, true
 	}
 }
 
@@ -79,17 +97,20 @@ func (e *Extension) Suspend(why Suspension, now time.Time) {
 	}
 }
 
-// Recover lets everything be sent again.
+// Recover lets everything be sent again, first what was kept back.
 func (e *Extension) Recover(now time.Time) {
 	if e.Endpoint.Suspended != "" {
 		return
 	}
 	resumed := e.Endpoint.Resumed
-	e.Endpoint = Endpoint{}
+	e.Endpoint = Endpoint{CatchingUp: e.Endpoint.CatchingUp || !e.Endpoint.ProbeAt.IsZero()}
 	if resumed {
 		e.Endpoint.Untold, e.Endpoint.UntoldAt = NoticeRecovered, now
 	}
 }
+
+// CaughtUp lets what comes be sent at once: nothing is kept back before it.
+func (e *Extension) CaughtUp() { e.Endpoint.CatchingUp = false }
 
 // Told notes that a notice was told.
 func (e *Extension) Told(n Notice, at time.Time) {
@@ -107,12 +128,9 @@ func (e *Extension) Enable(now time.Time) {
 	e.Disabled = false
 }
 
-// Disable takes the extension out of use, by its owner or an operator. What was
-// kept back for it is not sent any more.
-func (e *Extension) Disable() {
-	e.Disabled = true
-	e.Endpoint = Endpoint{}
-}
+// Disable takes the extension out of use, by an operator. What happens meanwhile
+// is not kept for it; what was kept back before waits.
+func (e *Extension) Disable() { e.Disabled = true }
 
 // Move sets another webhook, of which nothing is known yet.
 func (e *Extension) Move(url string, now time.Time) {

@@ -34,6 +34,7 @@ type Extension struct {
 
 	stored   uint64           // the bucket's revision, for compare-and-set
 	unopened map[string]error // why secrets did not open, by what is stored; never changed
+	stale    bool             // whether what is stored is not sealed under the first key
 }
 
 // A SigningSecret signs what is sent to an extension's webhook. Several may be

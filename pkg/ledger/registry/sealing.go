@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"slices"
 
 	"github.com/latchwire/latchwire/pkg/invocation"
@@ -54,6 +55,7 @@ func unseal(keys sealed.Keys, slug invocation.Slug, e *Extension) {
 func (e *Extension) unsealOne(keys sealed.Keys, slug invocation.Slug, field, stored string) string {
 	secret, err := keys.Open(slug, field, stored)
 	if err == nil {
+		e.stale = e.stale || !keys.Current(stored)
 		return secret
 	}
 	if e.unopened == nil {
@@ -61,6 +63,37 @@ func (e *Extension) unsealOne(keys sealed.Keys, slug invocation.Slug, field, sto
 	}
 	e.unopened[stored] = err
 	return stored
+}
+
+// Unopened returns the slugs of the extensions some of whose secrets don't open.
+func (r *Registry) Unopened(ctx context.Context) ([]invocation.Slug, error) {
+	all, err := r.Extensions(ctx)
+	var slugs []invocation.Slug
+	for _, e := range all {
+		if len(e.unopened) > 0 {
+			slugs = append(slugs, e.Slug)
+		}
+	}
+	return slugs, err
+}
+
+// Reseal stores every secret that opens under the first key, so that the others
+// can be dropped, and returns how many extensions it changed.
+func (r *Registry) Reseal(ctx context.Context) (n int, err error) {
+	all, err := r.Extensions(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range all {
+		if !e.stale {
+			continue
+		}
+		if _, err := r.UpdateExtension(ctx, e.Slug, func(*Extension) error { return nil }); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
 }
 
 // Opened returns why a secret of the extension, as one of its fields has it, is

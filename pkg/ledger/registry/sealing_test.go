@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,27 +203,43 @@ func TestPlainSecretsAreSealedWhenWritten(t *testing.T) {
 	if raw, _ := v.record(t, "a"); !strings.Contains(raw, "CANARY") {
 		t.Error("reading has changed the record")
 	}
-	touch(t, r)
+	if n, err := r.Reseal(t.Context()); err != nil || n != 1 {
+		t.Errorf("got %d, %v; want it stored anew", n, err)
+	}
 	if raw, _ := v.record(t, "a"); strings.Contains(raw, "CANARY") {
 		t.Errorf("got %s after a write, want nothing in the clear", raw)
 	}
 	wantSecrets(t, newest(t, r, "a"))
 }
 
-// Keys rotate: the new one in front, every record written once, the old one
-// gone.
+// Keys rotate: the new one in front, every record stored anew, the old one gone.
 func TestSecretsKeysRotate(t *testing.T) {
 	t.Parallel()
 	v := newVault(t)
 	create(t, v.with(t, keyText(1)), withSecrets("a"))
 	both := v.with(t, keyText(2), keyText(1))
 	wantSecrets(t, newest(t, both, "a"))
-	touch(t, both)
+	for _, want := range []int{1, 0} {
+		if n, err := both.Reseal(t.Context()); err != nil || n != want {
+			t.Errorf("got %d, %v; want %d extensions stored anew", n, err, want)
+		}
+	}
 	wantSecrets(t, newest(t, v.with(t, keyText(2)), "a"))
+	wantUnopened(t, both)
+	wantUnopened(t, v.with(t, keyText(1)), "a")
 	e := newest(t, v.with(t, keyText(1)), "a")
 	id := keysOf(t, keyText(2)).IDs()[0]
 	if err := e.Opened(e.BasicSecret); err == nil || !strings.Contains(err.Error(), id) {
 		t.Errorf("got %v, want the missing key %s named", err, id)
+	}
+}
+
+// wantUnopened fails unless the secrets of these extensions, and no others, don't
+// open.
+func wantUnopened(t *testing.T, r *registry.Registry, want ...invocation.Slug) {
+	t.Helper()
+	if got, err := r.Unopened(t.Context()); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v; want %v", got, err, want)
 	}
 }
 

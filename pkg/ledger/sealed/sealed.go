@@ -64,6 +64,15 @@ func (k Keys) Open(slug invocation.Slug, field, stored string) (string, error) {
 	return "", fmt.Errorf("%s of %s is sealed with the key %s, which is not among the secrets keys", field, slug, id)
 }
 
+// Current reports whether a text is stored as [Keys.Seal] would store it now: not
+// in the clear, and not under a key that only opens.
+func (k Keys) Current(stored string) bool {
+	if stored == "" || k.IsZero() {
+		return true
+	}
+	return strings.HasPrefix(stored, prefix+k.ring()[0].id+".")
+}
+
 func (k Keys) keys() []key {
 	if k.ring == nil {
 		return nil

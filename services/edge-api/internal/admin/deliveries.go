@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -158,11 +159,17 @@ func readSeq(q *door.Query, after string) uint64 {
 	if after == "" {
 		return 0
 	}
-	seq, err := strconv.ParseUint(after, 10, 64)
+	seq, err := parseSeq(after)
 	if err != nil {
 		q.Wrong("cursor", "must be the next of the page before")
 	}
 	return seq
+}
+
+// parseSeq reads the sequence that a cursor holds.
+func parseSeq(text string) (uint64, error) {
+	const bits = 62 // no stream comes that far, and one more is still a number
+	return strconv.ParseUint(text, 10, bits)
 }
 
 // listDeliveries lists the dead deliveries of one endpoint, or all.
@@ -208,7 +215,7 @@ func (a *API) replayDelivery(w http.ResponseWriter, r *http.Request, of invocati
 	if err != nil {
 		return err
 	}
-	if err := a.reachable(r, c.Delivery.Extension); err != nil {
+	if err := a.reachable(r, c.Delivery); err != nil {
 		return err
 	}
 	err = a.ledger.Revive(r.Context(), c)
@@ -217,8 +224,15 @@ func (a *API) replayDelivery(w http.ResponseWriter, r *http.Request, of invocati
 
 // reachable refuses to send to an extension that gets nothing: the worker drops
 // what has nobody to go to, and then it would be lost.
-func (a *API) reachable(r *http.Request, slug invocation.Slug) error {
-	e, err := a.registry.Extension(r.Context(), slug)
+func (a *API) reachable(r *http.Request, d ledger.Delivery) error {
+	s, err := a.registry.Session(r.Context(), d.Session)
+	if invocation.CodeOf(err) == invocation.SessionNotFound || err == nil && (s.Slug != d.Extension || s.Lock != d.Lock) {
+		return invocation.Refusef(invocation.ResourceConflict, "the extension is not installed on the lock any more")
+	}
+	if err != nil {
+		return err
+	}
+	e, err := a.registry.Extension(r.Context(), d.Extension)
 	switch {
 	case err != nil:
 		return err
@@ -258,20 +272,19 @@ func (a *API) replayDeliveries(w http.ResponseWriter, r *http.Request, of invoca
 	if more {
 		out.Next = cursor(strconv.FormatUint(dead[len(dead)-1].Seq, 10))
 	}
-	nobody := make(map[invocation.Slug]bool)
+	slices.SortFunc(dead, inOrder)
+	nobody := make(map[invocation.SessionID]error)
 	for _, c := range dead {
-		slug := c.Delivery.Extension
-		unreachable, known := nobody[slug]
+		session := c.Delivery.Session
+		why, known := nobody[session]
 		if !known {
-			err := a.reachable(r, slug)
-			if code := invocation.CodeOf(err); err != nil && code != invocation.Unavailable && code != invocation.ExtensionNotFound {
-				return err
-			}
-			unreachable = err != nil
-			nobody[slug] = unreachable
+			why = a.reachable(r, c.Delivery)
+			nobody[session] = why
 		}
 		switch {
-		case unreachable:
+		case why != nil && !refused(why):
+			return why
+		case why != nil:
 			out.Skipped++
 		case dryRun:
 		default:
@@ -282,6 +295,17 @@ func (a *API) replayDeliveries(w http.ResponseWriter, r *http.Request, of invoca
 		}
 	}
 	return wire.Answer(w, http.StatusOK, out)
+}
+
+// inOrder compares deliveries as they were first due; the ids of a lock's events
+// grow with their seq.
+func inOrder(a, b ledger.Corpse) int {
+	return cmp.Or(cmp.Compare(a.Delivery.FirstAt, b.Delivery.FirstAt), cmp.Compare(a.Delivery.ID, b.Delivery.ID))
+}
+
+// refused reports whether an error says that a delivery has nobody to go to.
+func refused(err error) bool {
+	return slices.Contains([]invocation.Code{invocation.Unavailable, invocation.ExtensionNotFound, invocation.ResourceConflict}, invocation.CodeOf(err))
 }
 
 // readReplay reads what is to be replayed.
@@ -305,7 +329,7 @@ func readReplay(f *door.Fields, of invocation.Slug) (s selection, after uint64, 
 	if text, found := f.Text("cursor"); found {
 		place, err := parseCursor(text)
 		if err == nil {
-			after, err = strconv.ParseUint(place, 10, 64)
+			after, err = parseSeq(place)
 		}
 		if err != nil {
 			f.Wrong("cursor", "must be the next of the page before")

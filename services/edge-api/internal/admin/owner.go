@@ -5,6 +5,7 @@ import (
 
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger/registry"
+	"github.com/latchwire/latchwire/pkg/lock"
 	"github.com/latchwire/latchwire/pkg/wire"
 	"github.com/latchwire/latchwire/services/edge-api/internal/door"
 )
@@ -123,6 +124,9 @@ func (a *API) patchEndpoint(w http.ResponseWriter, r *http.Request, own invocati
 func (a *API) enableEndpoint(w http.ResponseWriter, r *http.Request, own invocation.Slug) error {
 	now := invocation.Instant(a.ledger.Now())
 	e, err := a.registry.UpdateExtension(r.Context(), own, func(e *registry.Extension) error {
+		if e.WebhookURL == "" {
+			return invocation.Refuse(invocation.Unavailable).With("reason", string(lock.EndpointNotConfigured))
+		}
 		e.Enable(now)
 		return nil
 	})

@@ -111,12 +111,8 @@ func (h *Handler) inTurn(ctx context.Context, m broker.Delivery, d ledger.Delive
 	if err != nil || !found {
 		return Untried, err
 	}
-	if to.Endpoint.Waits() {
+	if to.Endpoint.Waits() || to.Endpoint.CatchingUp && !d.Released {
 		return Untried, h.keepBack(ctx, d, to)
-	}
-	now := h.platform.Ledger.Now()
-	if until := h.health.pausedUntil(d.Extension); until.After(now) {
-		return Untried, h.box.Schedule(ctx, d, pauseAt(until, now))
 	}
 	if err := h.pace(ctx, to); err != nil {
 		return Untried, err
@@ -162,8 +158,13 @@ func (h *Handler) receiver(ctx context.Context, d ledger.Delivery) (registry.Ext
 	if err != nil {
 		return registry.Extension{}, false, err
 	}
-	ours := s.Slug == d.Extension && s.Lock == d.Lock
+	ours := stands(s, d)
 	return e, ours && e.WebhookURL != "" && !e.Disabled, nil
+}
+
+// stands reports whether a session is the one that a delivery is for.
+func stands(s registry.Session, d ledger.Delivery) bool {
+	return s.Slug == d.Extension && s.Lock == d.Lock
 }
 
 // attempt sends the delivery once and does what the answer asks for.
@@ -178,10 +179,8 @@ func (h *Handler) attempt(ctx context.Context, d ledger.Delivery, to registry.Ex
 		// The worker is being stopped, which says nothing about the receiver.
 		return Untried, broker.Retry(err, 0)
 	}
-	if hold, since := h.health.fared(d.Extension, o, h.schedule.shortest(), now); hold {
-		if err := h.hold(ctx, d.Extension, since, now); err != nil {
-			return Untried, err
-		}
+	if err := h.judge(ctx, to, o, now); err != nil {
+		return Untried, err
 	}
 	return step.Fate, h.conclude(ctx, conclusion{d, to, o, step})
 }

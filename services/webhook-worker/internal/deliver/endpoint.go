@@ -2,7 +2,7 @@ package deliver
 
 import (
 	"context"
-	"math/rand/v2"
+	"net/http"
 	"sync"
 	"time"
 
@@ -50,14 +50,34 @@ func (h *Handler) keepBack(ctx context.Context, d ledger.Delivery, to registry.E
 	return h.platform.Ledger.CheckEndpointAt(ctx, to.Slug, at)
 }
 
-// hold stops deliveries to an endpoint and has it probed.
-func (h *Handler) hold(ctx context.Context, slug invocation.Slug, since, now time.Time) error {
-	probe := now.Add(h.circuit.probeWait(0))
-	if _, err := h.update(ctx, slug, func(e *registry.Extension) { e.Hold(since, probe) }); err != nil {
+// judge draws from an attempt what it says of the endpoint.
+func (h *Handler) judge(ctx context.Context, to registry.Extension, o Outcome, now time.Time) error {
+	hold, since := h.health.fared(to.Slug, o, h.schedule.shortest(), now)
+	switch {
+	case o.acknowledged() && !to.Endpoint.FailingSince.IsZero(), o.acknowledged() && to.Endpoint.Resumed:
+		return h.changed(ctx, to.Slug, func(e *registry.Extension) { e.Recover(now) })
+	case o.acknowledged():
+		return nil
+	case h.circuit.overdue(to.Endpoint.FailingSince, now):
+		return h.changed(ctx, to.Slug, func(e *registry.Extension) { e.Suspend(registry.SuspendedFailing, now) })
+	case hold > 0:
+		h.health.forget(to.Slug)
+		return h.changed(ctx, to.Slug, func(e *registry.Extension) { e.Hold(since, now.Add(hold)) })
+	}
+	return nil
+}
+
+// changed changes how an endpoint fares and has it looked at: now if there is
+// something to tell or to let go, else when it is to be probed.
+func (h *Handler) changed(ctx context.Context, slug invocation.Slug, change func(*registry.Extension)) error {
+	e, err := h.update(ctx, slug, change)
+	if err != nil {
 		return err
 	}
-	h.health.forget(slug)
-	return h.platform.Ledger.CheckEndpointAt(ctx, slug, probe)
+	if e.Listens() && e.Endpoint.Waits() {
+		return h.platform.Ledger.CheckEndpointAt(ctx, slug, e.Endpoint.ProbeAt)
+	}
+	return h.platform.Ledger.CheckEndpoint(ctx, slug)
 }
 
 // update changes an extension, unless there is none any more.
@@ -70,13 +90,6 @@ func (h *Handler) update(ctx context.Context, slug invocation.Slug, change func(
 		return registry.Extension{}, nil
 	}
 	return e, err
-}
-
-// pauseAt returns when a delivery comes back whose endpoint asked to be left
-// alone: after that, and not all at once.
-func pauseAt(until, now time.Time) time.Time {
-	spread := max(time.Second, until.Sub(now)/10)
-	return until.Add(rand.N(spread))
 }
 
 // Check looks at an endpoint: it tells what is to be told of it, probes it when
@@ -101,32 +114,61 @@ func (h *Handler) Check(ctx context.Context, m broker.Delivery) error {
 	}
 	now := h.platform.Ledger.Now()
 	switch {
-	case !e.Listens():
-		return nil
+	case !e.Listens() || e.WebhookURL == "":
+		return nil // what is kept back waits
 	case !e.Endpoint.Waits():
-		_, err := h.platform.Ledger.LetGo(ctx, slug)
-		return err
+		return h.letGo(ctx, e)
 	case now.Before(e.Endpoint.ProbeAt):
 		return h.platform.Ledger.CheckEndpointAt(ctx, slug, e.Endpoint.ProbeAt)
 	}
 	return h.probe(ctx, e)
 }
 
-// probe sends the oldest delivery that is kept back. Without one, the next that
-// is kept back has the endpoint looked at again.
-func (h *Handler) probe(ctx context.Context, e registry.Extension) error {
-	for {
-		oldest, err := h.platform.Ledger.KeptBack(ctx, e.Slug, 1)
-		if err != nil || len(oldest) == 0 {
+// letGo sends what was kept back, until nothing is left of it or the endpoint is
+// to be left alone again.
+func (h *Handler) letGo(ctx context.Context, e registry.Extension) error {
+	for e.Listens() && !e.Endpoint.Waits() {
+		n, err := h.platform.Ledger.LetGo(ctx, e.Slug)
+		switch {
+		case err != nil:
 			return err
+		case n == 0 && !e.Endpoint.CatchingUp:
+			return nil
+		case n == 0: // once more: something may have come meanwhile
+			e, err = h.update(ctx, e.Slug, (*registry.Extension).CaughtUp)
+		default:
+			e, err = h.platform.Registry.Newest(ctx, e.Slug)
 		}
-		k := oldest[0]
-		to, found, err := h.receiver(ctx, k.Delivery)
 		if err != nil {
 			return err
 		}
-		if found {
-			return h.probeWith(ctx, k, to)
+	}
+	return nil
+}
+
+// candidates is how many of what is kept back take turns as probes: the oldest
+// may be what its receiver chokes on.
+const candidates = 8
+
+// probe sends one delivery that is kept back, which uses up no attempt of it.
+// Without one the hold ends, and what comes next is tried as usual.
+func (h *Handler) probe(ctx context.Context, e registry.Extension) error {
+	for {
+		kept, err := h.platform.Ledger.KeptBack(ctx, e.Slug, candidates)
+		if err != nil {
+			return err
+		}
+		if len(kept) == 0 {
+			return h.changed(ctx, e.Slug, (*registry.Extension).Release)
+		}
+		k := kept[e.Endpoint.Probes%len(kept)]
+		s, err := h.platform.Registry.Session(ctx, k.Session)
+		gone := invocation.CodeOf(err) == invocation.SessionNotFound
+		if err != nil && !gone {
+			return err
+		}
+		if !gone && stands(s, k.Delivery) {
+			return h.probeWith(ctx, k, e)
 		}
 		if err := h.platform.Ledger.DropKept(ctx, k); err != nil {
 			return err
@@ -140,44 +182,30 @@ func (h *Handler) probeWith(ctx context.Context, k ledger.Kept, to registry.Exte
 		return err
 	}
 	now := h.platform.Ledger.Now()
-	step := h.schedule.Next(k.Attempt, o, now)
-	if err := ctx.Err(); err != nil && step.Fate != Delivered {
+	if err := ctx.Err(); err != nil && !o.acknowledged() {
 		return broker.Retry(err, 0)
 	}
-	c := conclusion{k.Delivery, to, o, step}
-	if step.Fate == Again { // it stays where it is, one attempt older
-		next := c.failed()
-		if err := h.platform.Ledger.KeepBack(ctx, next); err != nil {
+	if o.acknowledged() {
+		h.box.Ended(ctx, outcomeOf(Delivered), to.ID)
+		if err := h.platform.Ledger.DropKept(ctx, k); err != nil {
 			return err
 		}
-	} else if err := h.conclude(ctx, c); err != nil {
-		return err
+		h.note(ctx, k.Delivery, Delivered)
 	}
-	if err := h.platform.Ledger.DropKept(ctx, k); err != nil {
-		return err
-	}
-	h.note(ctx, k.Delivery, step.Fate)
-	return h.probed(ctx, to.Slug, step.Fate, now)
+	return h.changed(ctx, to.Slug, func(e *registry.Extension) { h.probed(e, to, o, now) })
 }
 
-// probed stores what a probe found out.
-func (h *Handler) probed(ctx context.Context, slug invocation.Slug, fate Fate, now time.Time) error {
-	e, err := h.update(ctx, slug, func(e *registry.Extension) {
-		switch {
-		case fate == Delivered:
-			e.Recover(now)
-		case fate == Gone: // conclude has suspended it
-		case h.circuit.overdue(e.Endpoint.FailingSince, now):
-			e.Suspend(registry.SuspendedFailing, now)
-		default:
-			e.ProbeFailed(now, now.Add(h.circuit.probeWait(e.Endpoint.Probes+1)))
-		}
-	})
-	if err != nil {
-		return err
+// probed notes what a probe has found out.
+func (h *Handler) probed(e *registry.Extension, sent registry.Extension, o Outcome, now time.Time) {
+	switch {
+	case o.acknowledged():
+		e.Recover(now)
+	case o.Status == http.StatusGone && e.WebhookURL == sent.WebhookURL:
+		e.Suspend(registry.SuspendedGone, now)
+	case h.circuit.overdue(e.Endpoint.FailingSince, now):
+		e.Suspend(registry.SuspendedFailing, now)
+	default:
+		wait := max(h.circuit.probeWait(e.Endpoint.Probes+1), o.pause(h.schedule.shortest(), now))
+		e.ProbeFailed(now, now.Add(wait))
 	}
-	if !e.Listens() || !e.Endpoint.Waits() {
-		return h.platform.Ledger.CheckEndpoint(ctx, slug) // to tell it, and to let go
-	}
-	return h.platform.Ledger.CheckEndpointAt(ctx, slug, e.Endpoint.ProbeAt)
 }

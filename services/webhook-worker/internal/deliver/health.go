@@ -60,39 +60,31 @@ type health struct {
 type streak struct {
 	failures int
 	since    time.Time
-	paused   time.Time // until when nothing is sent
 }
 
 func newHealth(c Circuit) *health {
 	return &health{circuit: c, failing: make(map[invocation.Slug]streak)}
 }
 
-// fared notes how an attempt went and reports whether the endpoint is to be
-// held, and since when it fails.
-func (h *health) fared(slug invocation.Slug, o Outcome, shortest time.Duration, now time.Time) (hold bool, since time.Time) {
+// fared notes how an attempt went and returns how long the endpoint is to be
+// held, or zero, and since when it fails.
+func (h *health) fared(slug invocation.Slug, o Outcome, shortest time.Duration, now time.Time) (hold time.Duration, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if o.acknowledged() {
 		delete(h.failing, slug)
-		return false, time.Time{}
+		return 0, time.Time{}
 	}
 	s := h.failing[slug]
 	if s.failures++; s.failures == 1 {
 		s.since = now
 	}
-	if pause := o.pause(shortest, now); pause > 0 {
-		s.paused = now.Add(pause)
-	}
 	h.failing[slug] = s
-	return s.failures >= h.circuit.Failures && now.Sub(s.since) >= h.circuit.After, s.since
-}
-
-// pausedUntil returns until when an endpoint has asked to be left alone, which
-// may be in the past.
-func (h *health) pausedUntil(slug invocation.Slug) time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.failing[slug].paused
+	hold = o.pause(shortest, now)
+	if s.failures >= h.circuit.Failures && now.Sub(s.since) >= h.circuit.After {
+		hold = max(hold, h.circuit.probeWait(0))
+	}
+	return hold, s.since
 }
 
 // forget begins anew with an endpoint.
