@@ -48,6 +48,7 @@ func TestOpenAPIHasTheseOperations(t *testing.T) {
 		DELETE·/api/admin/sessions/{sessionId}/main-tokens/{tokenId}
 		DELETE·/api/admin/tokens/{tokenId}
 		DELETE·/api/extensions/{slug}/signing-secrets/{secretId}
+		GET·/api/admin/audit
 		GET·/api/admin/chains/{correlationId}
 		GET·/api/admin/dead-messages
 		GET·/api/admin/deliveries

@@ -22,18 +22,27 @@ func (c Caller) Party() invocation.Party { return c.Extension.Party(c.Session.ID
 // token, and Forbidden for one of another kind or of a disabled extension
 // (contract sections 2 and 9).
 func (in *Intake) Developer(ctx context.Context, authorization string) (registry.Extension, error) {
+	e, _, err := in.Owner(ctx, authorization)
+	return e, err
+}
+
+// Owner is [Intake.Developer], with the token.
+func (in *Intake) Owner(ctx context.Context, authorization string) (registry.Extension, registry.Token, error) {
 	t, err := in.token(ctx, authorization, registry.DeveloperToken)
 	if err != nil {
-		return registry.Extension{}, err
+		return registry.Extension{}, registry.Token{}, err
 	}
 	e, err := in.registry.Extension(ctx, t.Extension)
 	if invocation.CodeOf(err) == invocation.ExtensionNotFound {
-		return registry.Extension{}, invocation.Refuse(invocation.Unauthorized)
+		err = invocation.Refuse(invocation.Unauthorized)
 	}
 	if err == nil && e.Disabled {
-		return registry.Extension{}, invocation.Refusef(invocation.Forbidden, "the extension is disabled")
+		err = invocation.Refusef(invocation.Forbidden, "the extension is disabled")
 	}
-	return e, err
+	if err != nil {
+		return registry.Extension{}, registry.Token{}, err
+	}
+	return e, t, nil
 }
 
 // Admin returns the admin token of an Authorization header. It returns

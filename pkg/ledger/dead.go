@@ -31,42 +31,46 @@ type Corpse struct {
 
 // Dead returns the dead deliveries after a place, and whether there are more.
 func (l *Ledger) Dead(ctx context.Context, q DeadQuery) (found []Corpse, more bool, err error) {
+	s := span{stream: deadStream, subject: deadDeliveries(q.Extension), after: q.After, limit: q.Limit}
+	return scan(ctx, l, s, parseCorpse, q.Match)
+}
+
+// A span is a part of a stream: up to so many messages after a place.
+type span struct {
+	stream, subject string
+	after           uint64
+	limit           int
+}
+
+// scanStep is how many messages are read at a time.
+const scanStep = 256
+
+// scan returns what a span of a stream holds, of that what matches, and whether
+// there is more.
+func scan[T any](
+	ctx context.Context, l *Ledger, s span, parse func(*jetstream.RawStreamMsg) (T, error), match func(T) bool,
+) (found []T, more bool, err error) {
 	for {
-		batch, err := l.deadBatch(ctx, q.Extension, q.After)
+		batch, err := l.messages(ctx, s.stream, s.subject, s.after, scanStep)
 		if err != nil || len(batch) == 0 {
 			return found, false, err
 		}
-		for _, c := range batch {
-			q.After = c.Seq
-			if q.Match != nil && !q.Match(c) {
+		for _, m := range batch {
+			s.after = m.Sequence
+			v, err := parse(m)
+			if err != nil {
+				return nil, false, err
+			}
+			if match != nil && !match(v) {
 				continue
 			}
-			if len(found) == q.Limit {
+			if len(found) == s.limit {
 				return found, true, nil
 			}
-			found = append(found, c)
+			found = append(found, v)
 		}
 	}
 }
-
-func (l *Ledger) deadBatch(ctx context.Context, ext invocation.Slug, after uint64) ([]Corpse, error) {
-	raw, err := l.messages(ctx, deadStream, deadDeliveries(ext), after, deadStep)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Corpse, 0, len(raw))
-	for _, m := range raw {
-		c, err := parseCorpse(m)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, c)
-	}
-	return out, nil
-}
-
-// deadStep is how many dead are read at a time.
-const deadStep = 256
 
 // messages reads messages of a stream after a place, up to some hundred.
 func (l *Ledger) messages(ctx context.Context, stream, subject string, after uint64, limit int) ([]*jetstream.RawStreamMsg, error) {

@@ -21,6 +21,7 @@ const (
 	limitsStream = "LIMITS"
 	blocksStream = "BLOCKS"
 	deadStream   = "DEAD"
+	auditStream  = "AUDIT"
 
 	endpointStream = "ENDPOINTS"
 )
@@ -143,6 +144,10 @@ const deadMessageSubjects = "dead.message.*.*"
 func deadMessageSubject(stream string, seq uint64) string {
 	return join("dead", "message", stream, strconv.FormatUint(seq, 10))
 }
+
+func auditSubject(id invocation.ID) string { return join("audit", string(id)) }
+
+const auditSubjects = "audit.*"
 
 // wakeSubject is where the settlement of an invocation is told to whoever waits.
 func wakeSubject(id invocation.ID) string { return join("settled", string(id)) }

@@ -78,6 +78,7 @@ func (a *API) Routes() []door.Route {
 		a.route(http.MethodGet, "/api/admin/deliveries/{deliveryId}", all(a.getDelivery)),
 		a.route(http.MethodPost, "/api/admin/deliveries/{deliveryId}/replay", all(a.replayDelivery)),
 		a.route(http.MethodGet, "/api/admin/dead-messages", a.listDeadMessages),
+		a.route(http.MethodGet, "/api/admin/audit", a.listAudit),
 	}
 }
 
@@ -89,10 +90,12 @@ func (a *API) route(method, pattern string, next door.Handler) door.Route {
 		if err != nil {
 			return err
 		}
-		if method != http.MethodGet && t.Role != registry.RoleFull {
-			return invocation.Refusef(invocation.Forbidden, "the token's role is read-only")
-		}
-		return next(w, r)
+		return a.audited(w, r, t, func(w http.ResponseWriter, r *http.Request) error {
+			if method != http.MethodGet && t.Role != registry.RoleFull {
+				return invocation.Refusef(invocation.Forbidden, "the token's role is read-only")
+			}
+			return next(w, r)
+		})
 	})}
 }
 

@@ -102,17 +102,15 @@ func typeOf(body json.RawMessage) string {
 type selection struct {
 	endpoint invocation.Slug
 	types    []string // of the event or history line: exact or slug.*; none selects all
-	from, to time.Time
+	period            // in which it was created
 }
 
-// has reports whether a delivery is selected: created from a time on, before
-// another.
+// has reports whether a delivery is selected.
 func (s selection) has(c ledger.Corpse) bool {
-	created := time.UnixMilli(c.Delivery.FirstAt)
-	switch {
-	case !s.from.IsZero() && created.Before(s.from), !s.to.IsZero() && !created.Before(s.to):
+	if !s.period.has(time.UnixMilli(c.Delivery.FirstAt)) {
 		return false
-	case len(s.types) == 0:
+	}
+	if len(s.types) == 0 {
 		return true
 	}
 	kind := typeOf(c.Delivery.Body)
@@ -138,21 +136,31 @@ func readSelection(q *door.Query, of invocation.Slug) selection {
 	if len(s.types) > maxTypes {
 		q.Wrong("types", "must NOT have more than %d items", maxTypes)
 	}
-	for _, p := range []struct {
-		name string
-		into *time.Time
-	}{{"from", &s.from}, {"to", &s.to}} {
-		text, found := q.Text(p.name)
+	s.period = readPeriod(q)
+	return s
+}
+
+// A period is the time from one instant on, before another; zero leaves it open.
+type period struct{ from, to time.Time }
+
+func (p period) has(at time.Time) bool {
+	return (p.from.IsZero() || !at.Before(p.from)) && (p.to.IsZero() || at.Before(p.to))
+}
+
+// readPeriod reads a period of query parameters.
+func readPeriod(q *door.Query) (p period) {
+	for name, into := range map[string]*time.Time{"from": &p.from, "to": &p.to} {
+		text, found := q.Text(name)
 		if !found {
 			continue
 		}
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil {
-			q.Wrong(p.name, `must match format "date-time"`)
+			q.Wrong(name, `must match format "date-time"`)
 		}
-		*p.into = at
+		*into = at
 	}
-	return s
+	return p
 }
 
 func readSeq(q *door.Query, after string) uint64 {

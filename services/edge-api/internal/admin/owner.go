@@ -48,18 +48,20 @@ func all(h scoped) door.Handler {
 // path names.
 func (a *API) owner(method, pattern string, next scoped) door.Route {
 	return door.Route{Method: method, Pattern: pattern, Serve: door.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		own, err := a.intake.Developer(r.Context(), wire.Single(r.Header, "Authorization"))
+		own, t, err := a.intake.Owner(r.Context(), wire.Single(r.Header, "Authorization"))
 		if err != nil {
 			return err
 		}
-		slug, err := slugOf(r)
-		if err != nil {
-			return err
-		}
-		if slug != own.Slug {
-			return invocation.Refusef(invocation.Forbidden, "an endpoint is looked after by its own extension")
-		}
-		return next(w, r, slug)
+		return a.audited(w, r, t, func(w http.ResponseWriter, r *http.Request) error {
+			slug, err := slugOf(r)
+			if err != nil {
+				return err
+			}
+			if slug != own.Slug {
+				return invocation.Refusef(invocation.Forbidden, "an endpoint is looked after by its own extension")
+			}
+			return next(w, r, slug)
+		})
 	})}
 }
 
