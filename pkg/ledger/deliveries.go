@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,6 +42,12 @@ type Delivery struct {
 	// Event is the event's own id and chain, for what is noted when the POST
 	// starts; empty for a history line.
 	Chain chainRecord `json:"chain,omitzero"`
+}
+
+// Compare orders deliveries as they were first due; the ids of a lock's events
+// grow with their seq.
+func (d Delivery) Compare(other Delivery) int {
+	return cmp.Or(cmp.Compare(d.FirstAt, other.FirstAt), cmp.Compare(d.ID, other.ID))
 }
 
 // A Try is an attempt that failed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -60,10 +61,11 @@ type Kept struct {
 	Seq uint64
 }
 
-// KeptBack returns the oldest deliveries that are kept back for an endpoint, up
-// to some hundred.
+// KeptBack returns the deliveries that were kept back first for an endpoint, up
+// to some hundred, in the order in which they were first due: one that was let
+// go and is kept back again comes before what is newer.
 func (l *Ledger) KeptBack(ctx context.Context, slug invocation.Slug, limit int) ([]Kept, error) {
-	raw, err := l.messages(ctx, endpointStream, keptSubjects(slug), 0, min(limit, maxKeptBatch))
+	raw, err := l.messages(ctx, endpointStream, keptSubjects(slug), 0, maxKeptBatch)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +77,8 @@ func (l *Ledger) KeptBack(ctx context.Context, slug invocation.Slug, limit int) 
 		}
 		out = append(out, k)
 	}
-	return out, nil
+	slices.SortStableFunc(out, func(a, b Kept) int { return a.Compare(b.Delivery) })
+	return out[:min(len(out), limit)], nil
 }
 
 const maxKeptBatch = 256

@@ -43,7 +43,7 @@ func TestAnEventSurvivesTheFanOutsDeath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, r := newWorld(t), newReceiver(t, nil)
+			w, r := newMortalWorld(t), newReceiver(t, nil)
 			w.extension("reader", r.url, "lock.time-changed")
 			id := w.lock(0, "reader")
 			w.take(ledger.LockStream(0), ledger.FanOutConsumer) // the lock's making
@@ -69,7 +69,7 @@ func TestADeliverySurvivesItsWorkersDeath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, r := newWorld(t), newReceiver(t, tc.answer)
+			w, r := newMortalWorld(t), newReceiver(t, tc.answer)
 			w.extension("reader", r.url, "lock.time-changed")
 			id := w.lock(0, "reader")
 			box := outbox.New(w.Platform)
@@ -95,7 +95,7 @@ func TestADeliverySurvivesItsWorkersDeath(t *testing.T) {
 
 func TestAnnouncingTwiceTellsALockOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newMortalWorld(t)
 	w.extension("reader", "")
 	id := w.lock(0, "reader")
 	w.must(announce.New(w.Platform).Handle(t.Context(), w.take(ledger.ManifestStream, ledger.AnnounceConsumer)))

@@ -21,10 +21,10 @@ func touchy() webhookworker.Config {
 	}}
 }
 
-// endpoint returns how the reader's endpoint fares, as the leader knows it.
+// endpoint returns how the reader's endpoint fares, as the worker knows it.
 func (w *world) endpoint() registry.Extension {
 	w.t.Helper()
-	e, err := w.Registry.Newest(w.t.Context(), "reader")
+	e, err := w.Registry.Extension(w.t.Context(), "reader")
 	w.must(err)
 	return e
 }
@@ -211,11 +211,8 @@ func TestAnEndpointThatAsksForPatienceGetsIt(t *testing.T) {
 	w.work(w.Platform, webhookworker.Config{})
 	id := w.lock(0, "reader")
 	first := w.emit(id, "lock", "lock.time-changed")
-	w.eventually("it has refused", func() bool { return len(r.got()) == 1 })
+	w.eventually("it is shown until when nothing is sent", func() bool { return !w.endpoint().Endpoint.ProbeAt.IsZero() })
 	second := w.emit(id, "lock", "lock.time-changed")
-	if e := w.endpoint().Endpoint; e.ProbeAt.IsZero() {
-		t.Errorf("got %+v, want it shown until when nothing is sent", e)
-	}
 	w.eventually("both are taken", func() bool { return len(r.got()) >= 3 })
 	calls := r.got()
 	for _, c := range calls[1:] {
@@ -240,8 +237,8 @@ func (w *world) enable() {
 }
 
 // An endpoint that stops again while it is caught up with is left alone, at no
-// cost. Once it goes on, everything arrives in the order of the log, what is
-// new behind what was kept.
+// cost. Once it goes on, everything arrives, what was kept in the order of the
+// log.
 func TestCatchingUpStopsWithTheEndpointAndKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	const events = 40
@@ -285,8 +282,9 @@ func TestCatchingUpStopsWithTheEndpointAndKeepsTheOrder(t *testing.T) {
 	w.enable()
 	emit(events)
 	w.eventually("all of it has arrived", func() bool { return len(took.of(want)) >= len(want)-1 && w.kept() == 0 && w.queued() == 0 })
-	if got := took.of(want); !slices.IsSortedFunc(got, func(a, b string) int { return slices.Index(want, a) - slices.Index(want, b) }) {
-		t.Errorf("got the order %v, want %v", got, want)
+	missed := want[:events+1] // what happens while it catches up may come among that
+	if got := took.of(missed); !slices.IsSortedFunc(got, func(a, b string) int { return slices.Index(missed, a) - slices.Index(missed, b) }) {
+		t.Errorf("got the order %v, want %v", got, missed)
 	}
 }
 

@@ -27,20 +27,34 @@ const patience = 30 * time.Second
 
 // A world is a NATS server with the streams on it and an opened platform.
 type world struct {
-	t      *testing.T
-	server *broker.Server
+	t       *testing.T
+	server  *broker.Server
+	ackWait time.Duration
 	*platform.Platform
 }
 
-// newWorld starts a world whose redeliveries come after a second.
+// newWorld starts a world in which only what was handed back is delivered again,
+// however busy the machine is.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return newObservedWorld(t, nil)
+	return makeWorld(t, time.Minute, nil)
+}
+
+// newMortalWorld starts a world in which what a worker died over is delivered
+// again after a second.
+func newMortalWorld(t *testing.T) *world {
+	t.Helper()
+	return makeWorld(t, time.Second, nil)
 }
 
 func newObservedWorld(t *testing.T, tel *telemetry.Providers) *world {
 	t.Helper()
-	w := &world{t: t, server: brokertest.StartServer(t)}
+	return makeWorld(t, time.Minute, tel)
+}
+
+func makeWorld(t *testing.T, ackWait time.Duration, tel *telemetry.Providers) *world {
+	t.Helper()
+	w := &world{t: t, server: brokertest.StartServer(t), ackWait: ackWait}
 	cfg := w.config()
 	if err := platform.Setup(t.Context(), brokertest.Connect(t, w.server), cfg.Ledger); err != nil {
 		t.Fatal(err)
@@ -52,7 +66,7 @@ func newObservedWorld(t *testing.T, tel *telemetry.Providers) *world {
 func (w *world) config() platform.Config {
 	return platform.Config{
 		Broker: broker.Config{Server: w.server},
-		Ledger: ledger.Config{Partitions: 2, AckWait: time.Second},
+		Ledger: ledger.Config{Partitions: 2, AckWait: w.ackWait},
 		// No test waits for a time-out, and a machine that is busy must not cause one.
 		Egress: egress.Config{
 			Timeout: time.Minute, MaxConnsPerHost: storm,

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -280,7 +279,7 @@ func (a *API) replayDeliveries(w http.ResponseWriter, r *http.Request, of invoca
 	if more {
 		out.Next = cursor(strconv.FormatUint(dead[len(dead)-1].Seq, 10))
 	}
-	slices.SortFunc(dead, inOrder)
+	slices.SortFunc(dead, func(a, b ledger.Corpse) int { return a.Delivery.Compare(b.Delivery) })
 	nobody := make(map[invocation.SessionID]error)
 	for _, c := range dead {
 		session := c.Delivery.Session
@@ -303,12 +302,6 @@ func (a *API) replayDeliveries(w http.ResponseWriter, r *http.Request, of invoca
 		}
 	}
 	return wire.Answer(w, http.StatusOK, out)
-}
-
-// inOrder compares deliveries as they were first due; the ids of a lock's events
-// grow with their seq.
-func inOrder(a, b ledger.Corpse) int {
-	return cmp.Or(cmp.Compare(a.Delivery.FirstAt, b.Delivery.FirstAt), cmp.Compare(a.Delivery.ID, b.Delivery.ID))
 }
 
 // refused reports whether an error says that a delivery has nobody to go to.

@@ -14,7 +14,7 @@ import (
 
 // lookAgain is how long after a delivery was kept back its endpoint is looked
 // at, at the latest: it may have been let go in the same moment.
-const lookAgain = 30 * time.Second
+const lookAgain = 2 * time.Second
 
 // checks remembers which endpoints are going to be looked at, so that not each
 // delivery that is kept back schedules it anew.
@@ -205,7 +205,11 @@ func (h *Handler) probed(e *registry.Extension, sent registry.Extension, o Outco
 	case h.circuit.overdue(e.Endpoint.FailingSince, now):
 		e.Suspend(registry.SuspendedFailing, now)
 	default:
-		wait := max(h.circuit.probeWait(e.Endpoint.Probes+1), o.pause(h.schedule.shortest(), now))
+		failed := e.Endpoint.Probes + 1
+		wait := o.pause(failed, h.schedule.shortest(), now)
+		if wait == 0 {
+			wait = h.circuit.probeWait(failed)
+		}
 		e.ProbeFailed(now, now.Add(wait))
 	}
 }

@@ -32,14 +32,15 @@ const (
 
 // probeWait returns how long to wait for the next probe after n that failed.
 func (c Circuit) probeWait(n int) time.Duration {
-	wait := c.FirstProbe
-	for range n {
-		if wait >= c.MostProbe {
-			break
-		}
+	return doubled(c.FirstProbe, n, c.MostProbe)
+}
+
+// doubled returns a wait that was doubled n times, up to the most.
+func doubled(wait time.Duration, n int, most time.Duration) time.Duration {
+	for ; n > 0 && wait < most; n-- {
 		wait *= 2
 	}
-	return min(wait, c.MostProbe)
+	return min(wait, most)
 }
 
 // overdue reports whether an endpoint has failed for so long that it is to be
@@ -80,7 +81,7 @@ func (h *health) fared(slug invocation.Slug, o Outcome, shortest time.Duration, 
 		s.since = now
 	}
 	h.failing[slug] = s
-	hold = o.pause(shortest, now)
+	hold = o.pause(0, shortest, now)
 	if s.failures >= h.circuit.Failures && now.Sub(s.since) >= h.circuit.After {
 		hold = max(hold, h.circuit.probeWait(0))
 	}
@@ -101,13 +102,19 @@ func (o Outcome) acknowledged() bool {
 
 // pause returns how long the whole endpoint is left alone after an answer that
 // asks for it: what Retry-After says within bounds, else a little, but not
-// longer than the first retry waits.
-func (o Outcome) pause(shortest time.Duration, now time.Time) time.Duration {
+// longer than the first retry waits. Each of n probes before it that failed
+// doubles the little, and from the first on it is the least.
+func (o Outcome) pause(n int, shortest time.Duration, now time.Time) time.Duration {
 	if o.Status != http.StatusTooManyRequests && o.Status != http.StatusServiceUnavailable {
 		return 0
 	}
-	if asked, ok := egress.RetryAfter(o.Header, now); ok {
-		return min(asked, mostPause)
+	little := doubled(min(leastPause, shortest), n, mostPause)
+	asked, ok := egress.RetryAfter(o.Header, now)
+	switch {
+	case !ok:
+		return little
+	case n > 0:
+		asked = max(asked, little)
 	}
-	return min(leastPause, shortest)
+	return min(asked, mostPause)
 }
