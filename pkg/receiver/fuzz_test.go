@@ -31,7 +31,7 @@ func FuzzReceive(f *testing.F) {
 		}
 	}
 	f.Add("a.b", "-1", "v1, v1a,AA== ,,", []byte("{"))
-	for _, signature := range []string{"SIGNATURE,", "v1a,AA== SIGNATURE", "v1 SIGNATURE", "\tSIGNATURE", "SIGNATURE\nSIGNATURE", "v2,x SIGNATURESIGNATURE"} {
+	for _, signature := range []string{"SIGNATURE,", "v1a,AA== SIGNATURE", "v1 SIGNATURE", "\tSIGNATURE", "SIGNATURE\nSIGNATURE", "v2,x SIGNATURESIGNATURE", "v1," + strings.Repeat("A", 43) + "="} {
 		f.Add("id", "", signature, []byte("{}"))
 		f.Add("id", "+1700000000", signature, []byte("{}"))
 	}
