@@ -13,9 +13,13 @@ export GOTOOLCHAIN := local
 GOLANGCI_LINT_VERSION := v2.15.0
 DEADCODE_VERSION      := v0.52.0
 NATS_SERVER_VERSION   := v2.15.3
+CYCLONEDX_VERSION     := v1.10.0
+GOVULNCHECK_VERSION   := v1.9.0
 GOLANGCI_LINT := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 DEADCODE      := $(BIN)/deadcode-$(DEADCODE_VERSION)
 NATS_SERVER   := $(BIN)/nats-server-$(NATS_SERVER_VERSION)
+CYCLONEDX     := $(BIN)/cyclonedx-gomod-$(CYCLONEDX_VERSION)
+GOVULNCHECK   := $(BIN)/govulncheck-$(GOVULNCHECK_VERSION)
 
 # install builds tool $(1) into $(2).
 install = tmp=$$(mktemp -d) && GOBIN=$$tmp go install $(1) && mkdir -p $(BIN) && mv $$tmp/* $(2) && rmdir $$tmp
@@ -25,7 +29,7 @@ all: test lint ## Test and lint
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
 .PHONY: run
 run: ## Run the whole pipeline here: embedded NATS, demo extensions
@@ -35,7 +39,8 @@ RUN_FLAGS ?=
 .PHONY: build
 build: ## Build every binary into .bin
 	@mkdir -p $(BIN)
-	@for s in edge-api mcp dispatcher webhook-worker latchwire; do go build -o $(BIN)/$$s ./services/$$s/cmd/$$s; done
+	@for s in $(BINARIES); do go build -trimpath -o $(BIN)/$$s ./services/$$s/cmd/$$s; done
+BINARIES := edge-api mcp dispatcher webhook-worker latchwire
 
 .PHONY: test
 test: ## Every test, with the race detector
@@ -50,6 +55,33 @@ lint: arrows $(GOLANGCI_LINT) $(DEADCODE) ## Lint, dead code, module arrows
 .PHONY: arrows
 arrows: ## Each module builds without the workspace, so imports point down
 	@for m in $(MODULES); do (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./...) || exit 1; done
+
+.PHONY: fuzz
+fuzz: ## Every fuzz target for FUZZTIME, or those that FUZZ matches
+	scripts/fuzz $(FUZZTIME) '$(FUZZ)'
+FUZZTIME ?= 10m
+FUZZ     ?= ^Fuzz
+
+.PHONY: fuzz-short
+fuzz-short: ## Every fuzz target for ten seconds
+	scripts/fuzz 10s
+
+.PHONY: supply-chain
+supply-chain: $(GOVULNCHECK) ## Checksums, retractions, licences, known vulnerabilities, tracked secrets
+	GOVULNCHECK=$(GOVULNCHECK) scripts/supply-chain
+
+.PHONY: licences
+licences: ## List what is linked, with its licence
+	@scripts/licences
+
+.PHONY: sbom
+sbom: build $(CYCLONEDX) ## What each binary is made of, as CycloneDX, into .bin/sbom
+	@mkdir -p $(BIN)/sbom
+	@for s in $(BINARIES); do $(CYCLONEDX) bin -json -std -version "$$(git describe --always --dirty)" -output $(BIN)/sbom/$$s.cdx.json $(BIN)/$$s; done
+
+.PHONY: security-matrix
+security-matrix: ## Which test holds each row of the threat model
+	@scripts/security-matrix
 
 .PHONY: bench
 bench: ## Throughput, latency and CPU as ratios to a floor measured in the same run
@@ -78,5 +110,9 @@ $(GOLANGCI_LINT):
 	@$(call install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION),$@)
 $(DEADCODE):
 	@$(call install,golang.org/x/tools/cmd/deadcode@$(DEADCODE_VERSION),$@)
+$(CYCLONEDX):
+	@$(call install,github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_VERSION),$@)
+$(GOVULNCHECK):
+	@$(call install,golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION),$@)
 $(NATS_SERVER):
 	@$(call install,github.com/nats-io/nats-server/v2@$(NATS_SERVER_VERSION),$@)

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 )
@@ -182,14 +183,22 @@ func allow(t *testing.T, list string) Policy {
 	return p
 }
 
-// FuzzCheckURL holds the production policy to what it promises about whatever
-// it accepts.
+// FuzzCheckURL holds both policies to what they promise about whatever they
+// accept, and their errors to quoting nothing (SEC-01, SEC-07).
 func FuzzCheckURL(f *testing.F) {
 	for _, s := range hostileURLs() {
 		f.Add(s)
 	}
 	f.Add("https://example.com:443/a?b=c")
+	f.Add("http://[::ffff:127.0.0.1]:18999/")
 	f.Fuzz(func(t *testing.T, s string) {
+		const secret = "?key=CANARY"
+		if _, err := (Policy{}).CheckURL(s + secret); err != nil && strings.Contains(err.Error(), "CANARY") {
+			t.Errorf("got %v for %q", err, s)
+		}
+		if u, err := loopback().CheckURL(s); err == nil && (u.User != nil || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https") {
+			t.Errorf("got %q accepted in development", s)
+		}
 		u, err := Policy{}.CheckURL(s)
 		if err != nil {
 			return
@@ -199,10 +208,20 @@ func FuzzCheckURL(f *testing.F) {
 			u.User != nil || u.Fragment != "" || len(s) > MaxURLLength {
 			t.Errorf("got %q accepted", s)
 		}
-		for _, r := range host {
-			if r > '~' || r <= ' ' || r == ':' || r == '%' {
+		for _, r := range s {
+			if r > '~' || r <= ' ' || r == '\\' {
 				t.Errorf("got %q accepted", s)
 			}
+		}
+		last := host[strings.LastIndexByte(host, '.')+1:] // a resolver reads digits in it as an address
+		if _, err := netip.ParseAddr(host); err == nil || strings.ContainsAny(host, ":%") || last == "" || last[0] >= '0' && last[0] <= '9' {
+			t.Errorf("got the address %q accepted", s)
+		}
+		if _, err := loopback().CheckURL(s); err != nil {
+			t.Errorf("got %q accepted, and refused in development: %v", s, err)
+		}
+		if again, err := (Policy{}).CheckURL(u.String()); len(u.String()) <= MaxURLLength && (err != nil || again.Host != u.Host) {
+			t.Errorf("got %q, which is called as %q: %v", s, u, err)
 		}
 	})
 }

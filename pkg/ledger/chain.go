@@ -79,11 +79,11 @@ func (l *Ledger) Index(correlation invocation.ID, links ...Link) (PendingWrite, 
 }
 
 func (k Link) messageID() string {
-	id := join(string(k.Kind), string(k.ID))
+	parts := []string{string(k.Kind), string(k.ID)}
 	if k.Kind == DeliveryLink {
-		id = join(id, string(k.Extension), strconv.Itoa(k.Try), k.Status)
+		parts = append(parts, string(k.Extension), strconv.Itoa(k.Try), k.Status)
 	}
-	return id
+	return join(parts...)
 }
 
 // IndexInvocation is Index for an invocation. One that begins its chain needs

@@ -177,7 +177,7 @@ func ParseDelivery(d broker.Delivery) (Delivery, error) {
 	if err := decode(d.Data, &out); err != nil {
 		return Delivery{}, err
 	}
-	if deliverySubject(out) != d.Subject {
+	if !fits(deliverySubject(out), d.Subject) {
 		return Delivery{}, errors.New("the delivery does not fit its subject")
 	}
 	return out, nil

@@ -155,7 +155,7 @@ func ParseOperation(d broker.Delivery) (Operation, error) {
 	if err := decode(d.Data, &o); err != nil {
 		return Operation{}, err
 	}
-	if operationSubject(o) != d.Subject {
+	if !fits(operationSubject(o), d.Subject) {
 		return Operation{}, errors.New("the operation does not fit its subject")
 	}
 	return o, nil

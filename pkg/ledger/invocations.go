@@ -46,7 +46,7 @@ func (l *Ledger) Record(ctx context.Context, r Request) (stored invocation.Invoc
 	}
 	m := &nats.Msg{Subject: requestSubject(inv.Lock, inv.ID), Data: data, Header: nats.Header{}}
 	maps.Copy(m.Header, traceOf(r.Trace))
-	m.Header[replyHeader] = []string{join(l.waiters.inbox, string(inv.ID))}
+	m.Header[replyHeader] = []string{l.waiters.inbox + "." + token(string(inv.ID))}
 	_, err = l.put(ctx, m,
 		jetstream.WithExpectLastSequenceForSubject(0, guardSubject(inv.Lock, inv.ID)),
 		jetstream.WithMsgTTL(requestTTL))
@@ -73,7 +73,8 @@ func ParseRequest(d broker.Delivery) (Request, error) {
 	if err := decode(d.Data, &rec); err != nil {
 		return Request{}, err
 	}
-	if rec.Version != recordVersion || requestSubject(rec.Lock, rec.ID) != d.Subject {
+	named := invocation.ValidID(string(rec.ID)) && invocation.ValidID(string(rec.Lock))
+	if rec.Version != recordVersion || !named || requestSubject(rec.Lock, rec.ID) != d.Subject {
 		return Request{}, errors.New("the request does not fit its subject or is of another version")
 	}
 	r := Request{Invocation: rec.invocation(), LockSeq: rec.LockSeq, Trace: traceOf(d.Header), Recorded: d.Stored}

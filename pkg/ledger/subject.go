@@ -1,15 +1,17 @@
 package ledger
 
 import (
-	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 	"strings"
 
 	"github.com/latchwire/latchwire/pkg/invocation"
 )
 
-// Subjects are built here and nowhere else. Every part is a validated id, a
-// slug, a hash or a number: none can hold a dot, a wildcard or white space.
+// Subjects are built here and nowhere else. Every part is an id, a slug, a hash
+// or a number, which the doors have checked; should one be anything else, it
+// becomes a part that names nothing (SEC-107, SEC-108).
 
 func invStream(p int) string      { return "INV_" + strconv.Itoa(p) }
 func lockStream(p int) string     { return "LOCK_" + strconv.Itoa(p) }
@@ -41,7 +43,33 @@ const (
 // EndpointStream is where endpoints are looked after.
 const EndpointStream = endpointStream
 
-func join(parts ...string) string { return strings.Join(parts, ".") }
+// join makes a subject of its parts, none of which is a wildcard.
+func join(parts ...string) string {
+	for i, part := range parts {
+		parts[i] = token(part)
+	}
+	return strings.Join(parts, ".")
+}
+
+const (
+	tokenChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	maxToken   = 128 // half as much again as the longest of ours
+	stray      = "!" // begins what stands for a text that can't be a part; no id holds it
+)
+
+// token returns s if it can be a part of a subject, and otherwise its hash: no
+// dot, no wildcard, no white space and no endless line reaches the server.
+func token(s string) string {
+	if s != "" && len(s) <= maxToken && strings.Trim(s, tokenChars) == "" {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return stray + hex.EncodeToString(sum[:12])
+}
+
+// fits reports whether a message with this subject may hold what the subject
+// was built from.
+func fits(built, subject string) bool { return built == subject && !strings.Contains(built, stray) }
 
 func requestName(partition int, id invocation.ID) string {
 	return join("inv", strconv.Itoa(partition), "req", string(id))
@@ -61,7 +89,7 @@ func stateSubject(lock invocation.LockID, id invocation.ID) string {
 
 // guardSubject matches the request and the state of one invocation.
 func guardSubject(lock invocation.LockID, id invocation.ID) string {
-	return join("inv", strconv.Itoa(lock.Partition()), "*", string(id))
+	return join("inv", strconv.Itoa(lock.Partition())) + ".*." + token(string(id))
 }
 
 func emissionSubject(lock invocation.LockID, id invocation.ID) string {
@@ -84,7 +112,7 @@ func sentSubject(ext invocation.Slug, lock invocation.LockID, event invocation.I
 
 // lastSentSubject matches every event sent to an extension on a lock.
 func lastSentSubject(ext invocation.Slug, lock invocation.LockID) string {
-	return join("sent", string(ext), string(lock), "*")
+	return join("sent", string(ext), string(lock)) + ".*"
 }
 
 func limitSubject(b invocation.Bucket, key string, window int64) string {
@@ -118,7 +146,7 @@ func keptSubject(d Delivery) string {
 }
 
 // keptSubjects matches everything that waits for an endpoint.
-func keptSubjects(ext invocation.Slug) string { return join("ep", "kept", string(ext), ">") }
+func keptSubjects(ext invocation.Slug) string { return join("ep", "kept", string(ext)) + ".>" }
 
 func endpointCheckSubject(ext invocation.Slug) string { return join("ep", "check", string(ext)) }
 
@@ -135,7 +163,10 @@ func deadDeliverySubject(ext, delivery string) string {
 // deadDeliveries matches an extension's dead deliveries, or with an empty slug
 // all of them.
 func deadDeliveries(ext invocation.Slug) string {
-	return deadDeliverySubject(cmp.Or(string(ext), "*"), "*")
+	if ext == "" {
+		return "dead.delivery.*.*"
+	}
+	return join("dead", "delivery", string(ext)) + ".*"
 }
 
 // deadMessageSubjects matches every message that was buried.

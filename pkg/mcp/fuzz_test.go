@@ -19,8 +19,8 @@ type answer struct {
 }
 
 // Whatever is sent, one response comes back that the schema of its revision
-// allows, with the id that was sent or none (MCP-22), a status of the map and a
-// code that is not made up (MCP-31).
+// allows, with the id that was sent or none (MCP-22, SEC-97), a status of the map
+// and a code that is not made up (MCP-31).
 func FuzzServe(f *testing.F) {
 	modern := func(method, params string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"_meta":` + mcptest.Modern + params + `}}`
@@ -29,6 +29,8 @@ func FuzzServe(f *testing.F) {
 		callEcho, `{"jsonrpc":"2.0","id":"a","method":"ping"}`, `[]`, `{}`, `null`, `{"id":null}`, "", "{", `{"jsonrpc":"2.0","method":"x"}`,
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`, `{"jsonrpc":"2.0","id":1e0,"method":"ping"}`,
 		`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, `{"\u0069d":-0,"jsonrpc":"2.0","method":"ping","a":{"b":1,"b":2}}`,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}{}`, `{"jsonrpc":"2.0","id":"` + strings.Repeat("a", 257) + `","method":"ping"}`,
 		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":""}}`, modern("tools/list", ""),
 	} {
 		f.Add(body, "", "", "", "")

@@ -177,12 +177,18 @@ func TestAPanicOfTheLibraryIsAProblem(t *testing.T) {
 }
 
 // Whatever schema is accepted and whatever value is refused, the list is
-// bounded, without empty messages, and not empty.
+// bounded, without empty messages, not empty, and quotes no text of the value
+// (SEC-48).
 func FuzzFlattenIsBounded(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"minimum":5}]}},"required":["b"]}`, `{"a":1}`)
 	f.Add(`{"type":"object","additionalProperties":{"oneOf":[{"const":1},{"enum":[2]}]},"propertyNames":{"maxLength":1}}`, `{"aa":3}`)
 	f.Add(`{"type":"object","unevaluatedProperties":false,"if":{"required":["a"]},"then":{"properties":{"a":false}},"else":{"$ref":"#/$defs/a"},"$defs":{"a":{"minProperties":2}}}`, `{"b":1}`)
 	f.Add(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"items":[{"format":"date"}],"additionalItems":false,"contains":{"multipleOf":0.1}}}}`, `{"a":["x",0.05]}`)
+	f.Add(`{"type":"object","properties":{"a":{"enum":["x","y"]},"b":{"items":{"pattern":"^x"}},"c":{"properties":{"d":{"format":"email"}}},"e":{"const":7}}}`, `1`)
+	f.Add(`{"type":"object","properties":{"n":{"minimum":1,"multipleOf":0.01}}}`, `{"n":1e1000001}`)
+	f.Add(`{"$ref":"file:///etc/passwd"}`, `{}`)
+	f.Add(`{"type":"object","not":{"$ref":"#"}}`, `{}`)
+	f.Add(`{"type":"object","properties":{"a":{"maxLength":18446744073709551616,"minimum":1e1000001,"multipleOf":1e-1000001}}}`, `{"a":""}`)
 	f.Fuzz(func(t *testing.T, schema, value string) {
 		s, err := Compile(json.RawMessage(schema))
 		if err != nil {
@@ -191,6 +197,11 @@ func FuzzFlattenIsBounded(f *testing.F) {
 		}
 		if got := s.Validate(json.RawMessage(value)); got != nil {
 			checkBounded(t, got, MaxProblems)
+		}
+		for _, p := range s.Validate(json.RawMessage(`{"a":"CANARY","b":["CANARY"],"c":{"d":"CANARY"},"e":` + value + `}`)) {
+			if strings.Contains(p.Message, "CANARY") && !strings.Contains(schema+value, "CANARY") {
+				t.Fatalf("got %q", p.Message)
+			}
 		}
 	})
 }

@@ -2,6 +2,7 @@ package strictjson_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -159,6 +160,8 @@ func TestErrorPathsAreCutAtAToken(t *testing.T) {
 func FuzzCheckAgreesWithEncodingJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[1,2,{"b":null}]}`, `1e308`, `"\u00e9"`, `{"a":1,"a":2}`, `[1e400]`, "\"\xff\"", `{}{}`, ` -0.0e+1 `, `[true,false]`, `"\ud800"`, `0.1000000000000000000000000000000000001`,
+		`{"input":{"a":"` + "\xff" + `"}}`, `{"\u0061":1,"a":2}`, `{"IDEMPOTENCYKEY":"B","idempotencyKey":"A"}`, "\ufeff{}", `{}x`, ``, `NaN`, `Infinity`,
+		`1e1000001`, `-1e-1000001`, `1e-400`, `9007199254740993`, `3.6e3`, `"\u0000"`, nested(64), nested(65), `[` + repeat("1,", 20_001) + `1]`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -186,6 +189,14 @@ func FuzzCheckAgreesWithEncodingJSON(f *testing.F) {
 			t.Fatal(err)
 		}
 		assertSameCanonical(t, b, again)
+		canonical, err := strictjson.Canonical(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got any
+		if err := json.Unmarshal(canonical, &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q became %q: %v", b, canonical, err)
+		}
 	})
 }
 
