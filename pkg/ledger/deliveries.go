@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -170,8 +169,8 @@ func ParseDelivery(d broker.Delivery) (Delivery, error) {
 	if err := decode(d.Data, &out); err != nil {
 		return Delivery{}, err
 	}
-	if deliverySubject(out) != d.Subject {
-		return Delivery{}, errors.New("the delivery does not fit its subject")
+	if !out.names() || deliverySubject(out) != d.Subject {
+		return Delivery{}, errMisfit
 	}
 	return out, nil
 }
