@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -22,6 +23,13 @@ type Config struct {
 	Name string
 	// Credentials is the path of an nkey seed file; empty connects without one.
 	Credentials string
+	// CA is the path of a file with the authorities that the servers'
+	// certificates are checked against; empty means the system's. With it TLS is
+	// wanted, as with tls:// in the URL: a server without it is refused.
+	CA string
+	// Cert and Key are the paths of this client's own certificate and its key,
+	// for servers that ask for one; empty means none.
+	Cert, Key string
 	// InboxPrefix of this service's replies, so that permissions can tell the
 	// inboxes of services apart. Empty means NATS' own.
 	InboxPrefix string
@@ -34,8 +42,11 @@ type Conn struct {
 	NC *nats.Conn
 	JS jetstream.JetStream
 
-	timeout time.Duration
-	closed  chan struct{}
+	log       *slog.Logger
+	timeout   time.Duration
+	closed    chan struct{}
+	refusals  atomic.Uint64
+	onRefusal atomic.Pointer[context.CancelCauseFunc]
 }
 
 // syncQueue is how many messages a batch read may be ahead of its reader. The
@@ -46,7 +57,7 @@ const syncQueue = 2048
 // reconnects for ever; while it is away, publishing fails at once rather than
 // being kept for later, so that a refused call is surely not recorded.
 func Connect(cfg Config, logger *slog.Logger) (*Conn, error) {
-	c := &Conn{timeout: cmp.Or(cfg.Timeout, 5*time.Second), closed: make(chan struct{})}
+	c := &Conn{log: logger, timeout: cmp.Or(cfg.Timeout, 5*time.Second), closed: make(chan struct{})}
 	opts := []nats.Option{
 		nats.Name(cfg.Name),
 		nats.MaxReconnects(-1),
@@ -55,9 +66,7 @@ func Connect(cfg Config, logger *slog.Logger) (*Conn, error) {
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(5 * time.Second),
 		nats.SyncQueueLen(syncQueue),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			logger.Warn("nats reported an error", slog.Any("error", err))
-		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.heard(err) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err == nil { // closed on purpose
 				return
@@ -72,13 +81,11 @@ func Connect(cfg Config, logger *slog.Logger) (*Conn, error) {
 	if cfg.InboxPrefix != "" {
 		opts = append(opts, nats.CustomInboxPrefix(cfg.InboxPrefix))
 	}
-	if cfg.Credentials != "" {
-		nkey, err := nats.NkeyOptionFromSeed(cfg.Credentials)
-		if err != nil {
-			return nil, fmt.Errorf("read the nkey seed: %w", err)
-		}
-		opts = append(opts, nkey)
+	security, err := cfg.security()
+	if err != nil {
+		return nil, err
 	}
+	opts = append(opts, security...)
 	if cfg.Server != nil {
 		opts = append(opts, nats.InProcessServer(cfg.Server.ns))
 	}

@@ -119,6 +119,9 @@ func (l *Ledger) Answer(ctx context.Context, answer Asked) error {
 func (l *Ledger) answer(ctx context.Context, m *nats.Msg, answer Asked) {
 	var r questionRecord
 	err := decode(m.Data, &r)
+	if err == nil && !r.fits() {
+		err = errMisfit
+	}
 	var options invocation.Options
 	if err == nil {
 		options, err = answer(ctx, invocation.Question{

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -177,8 +176,8 @@ func ParseDelivery(d broker.Delivery) (Delivery, error) {
 	if err := decode(d.Data, &out); err != nil {
 		return Delivery{}, err
 	}
-	if !fits(deliverySubject(out), d.Subject) {
-		return Delivery{}, errors.New("the delivery does not fit its subject")
+	if !out.names() || deliverySubject(out) != d.Subject {
+		return Delivery{}, errMisfit
 	}
 	return out, nil
 }

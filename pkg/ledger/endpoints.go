@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"time"
@@ -37,6 +38,9 @@ func ParseEndpointCheck(d broker.Delivery) (invocation.Slug, error) {
 	slug := lastToken(d.Subject)
 	if !invocation.ValidSlug(slug) || endpointCheckSubject(invocation.Slug(slug)) != d.Subject {
 		return "", fmt.Errorf("%q is no endpoint's subject", d.Subject)
+	}
+	if len(d.Data) > 0 { // it says nothing but its subject
+		return "", errMisfit
 	}
 	return invocation.Slug(slug), nil
 }
@@ -72,16 +76,38 @@ func (l *Ledger) KeptBack(ctx context.Context, slug invocation.Slug, limit int) 
 	out := make([]Kept, 0, len(raw))
 	for _, m := range raw {
 		k := Kept{Seq: m.Sequence}
-		if err := decode(m.Data, &k.Delivery); err != nil {
-			return nil, err
+		err := decode(m.Data, &k.Delivery)
+		if err == nil && (!k.names() || keptSubject(k.Delivery) != m.Subject) {
+			err = errMisfit
+		}
+		if err != nil {
+			if err := l.buryKept(ctx, m, err); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		out = append(out, k)
+	}
+	if len(raw) > 0 && len(out) == 0 { // none of them was one, which says nothing of the rest
+		return l.KeptBack(ctx, slug, limit)
 	}
 	slices.SortStableFunc(out, func(a, b Kept) int { return a.Compare(b.Delivery) })
 	return out[:min(len(out), limit)], nil
 }
 
 const maxKeptBatch = 256
+
+// buryKept takes away what is no delivery, lest all that is kept behind it wait
+// for ever.
+func (l *Ledger) buryKept(ctx context.Context, m *jetstream.RawStreamMsg, why error) error {
+	l.log.LogAttrs(ctx, slog.LevelError, "message buried",
+		slog.String("subject", m.Subject), slog.Uint64("sequence", m.Sequence), slog.Any("error", why))
+	d := broker.Delivery{Subject: m.Subject, Data: m.Data, Sequence: m.Sequence, Stored: m.Time}
+	if err := l.Bury(ctx, endpointStream, d, why); err != nil {
+		return err
+	}
+	return l.remove(ctx, endpointStream, m.Sequence)
+}
 
 // DropKept removes a delivery from those that are kept back.
 func (l *Ledger) DropKept(ctx context.Context, k Kept) error {
@@ -155,8 +181,8 @@ func ParseOperation(d broker.Delivery) (Operation, error) {
 	if err := decode(d.Data, &o); err != nil {
 		return Operation{}, err
 	}
-	if !fits(operationSubject(o), d.Subject) {
-		return Operation{}, errors.New("the operation does not fit its subject")
+	if !invocation.ValidID(string(o.ID)) || !invocation.ValidSlug(string(o.Extension)) || operationSubject(o) != d.Subject {
+		return Operation{}, errMisfit
 	}
 	return o, nil
 }

@@ -141,10 +141,23 @@ func readRequest(t *testing.T, subject string, data []byte) {
 
 func readState(t *testing.T, subject string, data []byte) {
 	t.Helper()
-	parse := func(data []byte) (stateRecord, error) { return parseState(&jetstream.RawStreamMsg{Data: data}) }
+	var raw stateRecord
+	if decode(data, &raw) != nil {
+		return
+	}
+	fitting := subject
+	if raw.Request != nil {
+		fitting = stateSubject(raw.Request.Lock, raw.Request.ID)
+	}
+	parse := func(data []byte) (stateRecord, error) {
+		return parseState(&jetstream.RawStreamMsg{Subject: fitting, Data: data})
+	}
 	rec, err := parse(data)
 	if err != nil {
-		return
+		t.Fatalf("got %v for %s on its own subject", err, data)
+	}
+	if on, err := parseState(&jetstream.RawStreamMsg{Subject: subject, Data: data}); subject != fitting && (err != nil || on.settled()) {
+		t.Fatalf("got %+v, %v for %s on %q", on, err, data, subject)
 	}
 	survives(t, rec, func(r stateRecord) any { return r }, parse)
 	inv, woken := parseWake(&nats.Msg{Subject: subject, Data: data})

@@ -40,6 +40,9 @@ type Request struct {
 // invocation that is stored now, and whether it is this one.
 func (l *Ledger) Record(ctx context.Context, r Request) (stored invocation.Invocation, created bool, err error) {
 	inv := r.Invocation
+	if err := l.Listen(); err != nil {
+		return invocation.Invocation{}, false, err
+	}
 	data, err := encode(newRequestRecord(inv, r.LockSeq))
 	if err != nil {
 		return invocation.Invocation{}, false, err
@@ -73,12 +76,11 @@ func ParseRequest(d broker.Delivery) (Request, error) {
 	if err := decode(d.Data, &rec); err != nil {
 		return Request{}, err
 	}
-	named := invocation.ValidID(string(rec.ID)) && invocation.ValidID(string(rec.Lock))
-	if rec.Version != recordVersion || !named || requestSubject(rec.Lock, rec.ID) != d.Subject {
-		return Request{}, errors.New("the request does not fit its subject or is of another version")
+	if !rec.fits(d.Subject) {
+		return Request{}, errMisfit
 	}
 	r := Request{Invocation: rec.invocation(), LockSeq: rec.LockSeq, Trace: traceOf(d.Header), Recorded: d.Stored}
-	if reply := d.Header[replyHeader]; len(reply) > 0 {
+	if reply := d.Header[replyHeader]; len(reply) > 0 && replyFits(reply[0], rec.ID) {
 		r.Reply = reply[0]
 	}
 	return r, nil
@@ -127,14 +129,20 @@ func (l *Ledger) Invocation(ctx context.Context, lock invocation.LockID, id invo
 	return ofLock(inv, lock)
 }
 
-// parseState reads what stands on a state subject; nil is nothing.
+// parseState reads what stands on a state subject; nil is nothing. A settlement
+// of another invocation counts as a claim that nobody holds.
 func parseState(m *jetstream.RawStreamMsg) (stateRecord, error) {
 	if m == nil {
 		return stateRecord{}, nil
 	}
 	var rec stateRecord
-	err := decode(m.Data, &rec)
-	return rec, err
+	if err := decode(m.Data, &rec); err != nil {
+		return stateRecord{}, err
+	}
+	if !rec.fits(m.Subject) {
+		return stateRecord{}, nil
+	}
+	return rec, nil
 }
 
 // ofLock keeps an invocation of another lock of the partition out of sight.

@@ -55,7 +55,7 @@ func Open(ctx context.Context, conn *broker.Conn, cfg Config, log *slog.Logger) 
 	l := &Ledger{
 		conn: conn, js: conn.JS, cfg: cfg, log: log,
 		clock: &clock{local: time.Now}, locks: newKeyLocks(), full: newOverLimits(), decoded: newSnapshots(), notes: newNotes(),
-		scarce: make([]atomic.Bool, cfg.Partitions),
+		waiters: newWaiters(), scarce: make([]atomic.Bool, cfg.Partitions),
 	}
 	if err := l.openStreams(ctx); err != nil {
 		return nil, err
@@ -63,11 +63,6 @@ func Open(ctx context.Context, conn *broker.Conn, cfg Config, log *slog.Logger) 
 	if err := l.measure(ctx); err != nil {
 		return nil, err
 	}
-	w, err := newWaiters(conn.NC)
-	if err != nil {
-		return nil, fmt.Errorf("subscribe to settlements: %w", err)
-	}
-	l.waiters = w
 	return l, nil
 }
 

@@ -122,6 +122,9 @@ func parseEntry(lockID invocation.LockID, seq uint64, data []byte) (Entry, error
 	if rec.Version != recordVersion {
 		return Entry{}, fmt.Errorf("transition %d is of version %d", seq, rec.Version)
 	}
+	if !rec.fits(lockID) {
+		return Entry{}, errMisfit
+	}
 	t := Transition{
 		State: rec.State, Events: emissions(rec.Events), Source: invocation.Source(rec.Source),
 		Chain: rec.Chain.chain(""), Applied: rec.Applied, At: fromMillis(rec.At),

@@ -67,10 +67,6 @@ func token(s string) string {
 	return stray + hex.EncodeToString(sum[:12])
 }
 
-// fits reports whether a message with this subject may hold what the subject
-// was built from.
-func fits(built, subject string) bool { return built == subject && !strings.Contains(built, stray) }
-
 func requestName(partition int, id invocation.ID) string {
 	return join("inv", strconv.Itoa(partition), "req", string(id))
 }

@@ -35,5 +35,8 @@ func ParseTimer(d broker.Delivery) (invocation.LockID, error) {
 	if !invocation.ValidID(string(lock)) || dueSubject(lock) != d.Subject {
 		return "", fmt.Errorf("%q is no timer's subject", d.Subject)
 	}
+	if len(d.Data) > 0 { // it says nothing but its subject
+		return "", errMisfit
+	}
 	return lock, nil
 }

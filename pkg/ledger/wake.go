@@ -32,16 +32,28 @@ func traceOf(headers map[string][]string) map[string][]string {
 type waiters struct {
 	inbox string // this replica's own, for the calls it records
 
-	mu   sync.Mutex
-	byID map[invocation.ID][]chan invocation.Invocation
+	mu        sync.Mutex
+	byID      map[invocation.ID][]chan invocation.Invocation
+	listening bool
 }
 
-func newWaiters(nc *nats.Conn) (*waiters, error) {
-	w := &waiters{inbox: "wake." + nuid.Next(), byID: make(map[invocation.ID][]chan invocation.Invocation)}
-	if _, err := nc.Subscribe(w.inbox+".*", w.wake); err != nil {
-		return nil, err
+func newWaiters() *waiters {
+	return &waiters{inbox: join("wake", nuid.Next()), byID: make(map[invocation.ID][]chan invocation.Invocation)}
+}
+
+// listen has the wake-ups of this replica arrive. Only a service that records
+// calls needs them, and only it may have them (SEC-110).
+func (w *waiters) listen(nc *nats.Conn) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.listening {
+		return nil
 	}
-	return w, nil
+	if _, err := nc.Subscribe(w.inbox+".*", w.wake); err != nil {
+		return unavailable(err)
+	}
+	w.listening = true
+	return nil
 }
 
 func (w *waiters) wake(m *nats.Msg) {
@@ -88,6 +100,10 @@ func (w *waiters) remove(id invocation.ID, ch chan invocation.Invocation) {
 		delete(w.byID, id)
 	}
 }
+
+// Listen gets ready to record calls. The first [Ledger.Record] does so too, but
+// then the servers of a cluster may learn of it later than the call settles.
+func (l *Ledger) Listen() error { return l.waiters.listen(l.conn.NC) }
 
 // Await returns a channel that gets an invocation recorded by this process
 // once it has settled. Call it before Record, stop when done, and read the

@@ -31,7 +31,7 @@ type Config struct {
 // Register adds the settings that every service has.
 func (c *Config) Register(s *service.Settings) {
 	s.String(&c.Broker.URL, "nats-url", "nats://127.0.0.1:4222", "NATS servers, separated by commas")
-	s.String(&c.Broker.Credentials, "nats-nkey", "", "file with the nkey seed to authenticate to NATS with")
+	c.registerSecurity(s)
 	s.Int(&c.Ledger.Partitions, "partitions", 4, "partitions that locks are spread over, as latchwire setup made them")
 	var mib int
 	s.Int(&mib, "max-mib", 0, "MiB that each stream of invocations and each of locks may take; from 80 % on nothing new is admitted; 0 sets no bound")
@@ -108,9 +108,11 @@ func Open(ctx context.Context, cfg Config, t *telemetry.Providers, log *slog.Log
 		return nil, err
 	}
 	p := &Platform{Conn: conn, Telemetry: t, Log: log, Config: cfg}
-	if err := p.open(ctx); err != nil {
+	until, stop := conn.UntilRefused(ctx)
+	defer stop()
+	if err := p.open(until); err != nil {
 		conn.Close()
-		return nil, err
+		return nil, broker.Refusal(until, err)
 	}
 	return p, nil
 }
@@ -151,5 +153,7 @@ func (p *Platform) Parts() []service.Part {
 
 // Setup creates or updates the topology.
 func Setup(ctx context.Context, conn *broker.Conn, cfg ledger.Config) error {
-	return ledger.Topology(cfg).Apply(ctx, conn.JS)
+	until, stop := conn.UntilRefused(ctx)
+	defer stop()
+	return broker.Refusal(until, ledger.Topology(cfg).Apply(until, conn.JS))
 }

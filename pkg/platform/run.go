@@ -54,7 +54,7 @@ func (p Program) Run(ctx context.Context, proc service.Process) error {
 	if err := s.Load(proc); err != nil {
 		return err
 	}
-	cfg.platform.Broker.Name = p.Name
+	cfg.platform.Broker.Name, cfg.platform.Broker.InboxPrefix = p.Name, InboxPrefix(p.Name)
 	log := service.NewLogger(proc.Stdout, cfg.log, telemetry.LogHandler)
 	tel, err := telemetry.Setup(ctx, telemetry.Config{Name: p.Name, Version: Version, LookupEnv: proc.LookupEnv, Log: log})
 	if err != nil {

@@ -79,6 +79,9 @@ func New(p *platform.Platform, h *service.Health, cfg Config) ([]service.Part, h
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
+	if err := p.Ledger.Listen(); err != nil {
+		return nil, nil, err
+	}
 	in := intake.New(p.Ledger, p.Registry, p.Catalog, intake.Config{Wait: cfg.Wait, Record: p.Record, Ask: p.Ask})
 	routes := partner.New(partner.Config{
 		Intake: in, Invoke: p.Counted(telemetry.SourceEdge, in.Invoke), Registry: p.Registry, Catalog: p.Catalog, Now: p.Ledger.Now,

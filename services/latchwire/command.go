@@ -23,6 +23,8 @@ func Command(ctx context.Context, p service.Process) error {
 		return run(ctx, p)
 	case "setup":
 		return setup(ctx, p)
+	case "nkeys":
+		return nkeys(p)
 	case "receiver-test":
 		return receiverTest(ctx, p)
 	case "help":
@@ -36,6 +38,7 @@ func help(p service.Process) error {
 
   run             the whole pipeline in this process, with NATS embedded (the default)
   setup           create or update the streams in NATS that the services use
+  nkeys DIR       make the keys that the services authenticate to NATS with
   receiver-test   send a receiver of webhooks what it must cope with, and grade it
 
 Each command lists its flags with --help.
@@ -53,7 +56,7 @@ func setup(ctx context.Context, p service.Process) error {
 	if err := s.Load(p); err != nil {
 		return err
 	}
-	cfg.Broker.Name = "latchwire setup"
+	cfg.Broker.Name, cfg.Broker.InboxPrefix = "latchwire setup", platform.InboxPrefix("setup")
 	log := service.NewLogger(p.Stderr, logs, telemetry.LogHandler)
 	conn, err := broker.Connect(cfg.Broker, log)
 	if err != nil {

@@ -48,6 +48,9 @@ func Program() platform.Program {
 // New returns the handler of the endpoints, with the probes and metrics of the
 // process.
 func New(p *platform.Platform, h *service.Health, cfg Config) (http.Handler, error) {
+	if err := p.Ledger.Listen(); err != nil {
+		return nil, err
+	}
 	in := intake.New(p.Ledger, p.Registry, p.Catalog, intake.Config{Wait: cfg.Wait, Record: p.Record, Ask: p.Ask})
 	kit := tools.New(tools.Config{
 		Intake: in, Invoke: p.Counted(telemetry.SourceMCP, in.Invoke), Telemetry: p.Telemetry,

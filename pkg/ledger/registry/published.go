@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/latchwire/latchwire/pkg/broker"
+	"github.com/latchwire/latchwire/pkg/invocation"
 )
 
 // ParseManifest reads a manifest as its bucket's consumer delivered it: one
@@ -19,6 +20,9 @@ func ParseManifest(d broker.Delivery) (Manifest, bool, error) {
 	var m Manifest
 	if err := json.Unmarshal(d.Data, &m); err != nil {
 		return Manifest{}, false, fmt.Errorf("decode the manifest at %d: %w", d.Sequence, err)
+	}
+	if !invocation.ValidSlug(string(m.Slug)) || d.Subject != "$KV.manifests."+manifestKey(m.Slug, m.Revision) {
+		return Manifest{}, false, fmt.Errorf("the manifest at %d does not fit its subject", d.Sequence)
 	}
 	return m, true, nil
 }

@@ -15,9 +15,12 @@ func TestParseManifestReadsWhatIsStored(t *testing.T) {
 		found    bool
 		fails    bool
 	}{
-		"a manifest":           {broker.Delivery{Data: []byte(stored)}, true, false},
+		"a manifest":           {broker.Delivery{Subject: "$KV.manifests.reader.2", Data: []byte(stored)}, true, false},
 		"a deleted key":        {broker.Delivery{Header: map[string][]string{"KV-Operation": {"DEL"}}}, false, false},
 		"a purged key":         {broker.Delivery{Header: map[string][]string{"KV-Operation": {"PURGE"}}}, false, false},
+		"another's subject":    {broker.Delivery{Subject: "$KV.manifests.writer.2", Data: []byte(stored)}, false, true}, // SEC-111
+		"another revision":     {broker.Delivery{Subject: "$KV.manifests.reader.3", Data: []byte(stored)}, false, true},
+		"no manifest":          {broker.Delivery{Subject: "$KV.manifests.reader.2", Data: []byte(`{"type":"io.nats"}`)}, false, true},
 		"what nobody can read": {broker.Delivery{Data: []byte(`{"slug":`)}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
