@@ -22,21 +22,22 @@ const opens = 0
 // The doors, with what each credential gets there: its status, or opens. A
 // credential that a door does not name finds it open.
 var (
-	// sessionDoor opens for the extension whose session it is.
+	// A session's door opens for the extension whose session it is.
 	sessionDoor = door{
 		"none": 401, "another developer": 404, "revoked developer": 401, "expired developer": 401, "disabled developer": 403,
 		"admin": 403, "read-only admin": 403, "expired admin": 401, "main page": 401, "main page of another": 401, "expired main page": 401,
 		"main page as bearer": 403, "developer as main": 401, "main and wrong token": 401,
 	}
-	// pageDoor opens for the session's page, too.
+	// A page's door opens for the session's page, too.
 	pageDoor = sessionDoor.but(door{"main page": opens, "main page of another": 404, "developer as main": 403})
-	// developerDoor opens for every developer, ownDoor for the extension's own.
+	// A developer's door opens for every developer, an own one for the
+	// extension's.
 	developerDoor = sessionDoor.but(door{"another developer": opens})
 	ownDoor       = sessionDoor.but(door{"another developer": 403})
-	// lookDoor opens for operators, changeDoor for those who may change things.
+	// A look's door opens for operators, a change's for those with every right.
 	lookDoor   = sessionDoor.but(door{"developer": 403, "another developer": 403, "main and developer": 403, "admin": opens, "read-only admin": opens})
 	changeDoor = lookDoor.but(door{"read-only admin": 403})
-	// openDoor asks nobody who he is.
+	// An open door asks nobody who they are.
 	openDoor = door{}
 )
 
@@ -141,7 +142,7 @@ func TestEachCredentialOpensItsOwnEndpoints(t *testing.T) {
 				if want == opens {
 					want = row.status
 				}
-				a := c.do(method, filled(path, s), emptyBody(method, path))
+				a := c.do(method, filled(path, s), emptyBody(method))
 				if a.status != want {
 					t.Errorf("%s with %s: got %d %s, want %d", route, name, a.status, a.body, want)
 				}
@@ -224,7 +225,7 @@ func filled(path string, s session) string {
 }
 
 // emptyBody returns a body that every endpoint refuses which takes one.
-func emptyBody(method, path string) any {
+func emptyBody(method string) any {
 	if method != http.MethodPost && method != http.MethodPut && method != http.MethodPatch {
 		return nil
 	}
@@ -260,7 +261,7 @@ func TestForeignSessionsAreAsUnknown(t *testing.T) {
 			if older && (name == "empty" || name == "escaped") {
 				continue // the check of the contract knows the form of their refusals by their path
 			}
-			a := c.do(method, filled(strings.Replace(path, "{sessionId}", id, 1), own), emptyBody(method, path))
+			a := c.do(method, filled(strings.Replace(path, "{sessionId}", id, 1), own), emptyBody(method))
 			for _, h := range []string{"Date", "X-Request-Id", "X-Trace-Id"} {
 				a.header.Del(h)
 			}
