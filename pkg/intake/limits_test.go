@@ -54,7 +54,8 @@ func limited(t *testing.T, limits invocation.Limits) (*stand, [2]*intake.Intake)
 }
 
 // An extension's limit is exact over two replicas, however many calls come at
-// once; REST and MCP have budgets of their own (SEC-86).
+// once; REST and MCP have budgets of their own (SEC-86). Calls that each start a
+// chain of their own are no exception, so that a loop of them ends (SEC-84).
 func TestAnExtensionsLimitIsExactOverReplicas(t *testing.T) {
 	t.Parallel()
 	s, doors := limited(t, invocation.Limits{Extension: hourly(20), MCPExtension: hourly(7)})

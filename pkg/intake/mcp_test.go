@@ -64,7 +64,7 @@ func TestGoingOverTheMCPLimitBlocks(t *testing.T) {
 
 // A call by MCP that is refused for its depth is counted for the extension that
 // started the chain, and for the lock alone where no extension did (contract
-// section 9). By REST it is the caller's.
+// section 9). By REST it is the caller's (SEC-85).
 func TestWhoPaysForTooDeepACall(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -182,6 +182,8 @@ func deliver(t *testing.T, env ledgertest.Env, inv invocation.Invocation) broker
 	return broker.Delivery{Subject: m.Subject, Header: m.Header, Data: m.Data, Sequence: m.Sequence, Attempt: 1, Stored: m.Time}
 }
 
+// What is recorded is read back, and a header of the caller's does not become one
+// of ours: what de-duplicates is our own id (SEC-78).
 func TestParseRequest(t *testing.T) {
 	t.Parallel()
 	env := ledgertest.New(t, small())
@@ -231,6 +233,7 @@ func TestParseRequest(t *testing.T) {
 	}
 }
 
+// A reason's line breaks stay within its header (SEC-109).
 func TestBury(t *testing.T) {
 	t.Parallel()
 	env := ledgertest.New(t, small())

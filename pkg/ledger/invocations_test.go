@@ -116,7 +116,7 @@ func TestInputAndResultAreByteExact(t *testing.T) {
 	}
 }
 
-// 200,000 "<" fit although escaped they would not (S-22).
+// 200,000 "<" fit although escaped they would not (S-22, SEC-112).
 func TestManyAnglesFit(t *testing.T) {
 	t.Parallel()
 	env := ledgertest.New(t, small())

@@ -126,6 +126,7 @@ func TestRequestsThatTakeTooLongAreCut(t *testing.T) {
 	<-left
 }
 
+// Whoever sends headers slowly, or too many, is cut off (SEC-40).
 func TestSlowAndLargeHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -87,6 +87,7 @@ func (w *world) hop(t *testing.T, depth int, h http.Header) *httptest.ResponseRe
 	return rec
 }
 
+// Partners steer neither the trace nor what others are sent (SEC-120).
 func TestAChainIsOneTraceWhateverPartnersSend(t *testing.T) {
 	t.Parallel()
 	tel, spans := telemetrytest.New(t)

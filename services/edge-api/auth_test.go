@@ -57,6 +57,7 @@ func TestWhatIsNoTokenIsUnauthorized(t *testing.T) {
 	}
 }
 
+// A token belongs in a header (SEC-64).
 func TestTokensInAnAddressOpenNothingAndAreNotLogged(t *testing.T) {
 	t.Parallel()
 	s := shared.newSession(t)

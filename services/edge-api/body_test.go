@@ -162,6 +162,7 @@ func sized(size int) string {
 	return body[:len(body)-1] + strings.Repeat("y", size-len(body)-2) + `"}}`
 }
 
+// A byte over the limit is too many, however the body is sent (SEC-39).
 func TestBodiesAtTheLimit(t *testing.T) {
 	t.Parallel()
 	s := shared.newSession(t)
@@ -207,6 +208,7 @@ func raw(t *testing.T, request string) string {
 	return all.String()
 }
 
+// What is not going to be read is not waited for (SEC-39).
 func TestATooLargeBodyClosesTheConnection(t *testing.T) {
 	t.Parallel()
 	s := shared.newSession(t)

@@ -36,17 +36,17 @@ func TestWhoIsLetIn(t *testing.T) {
 		code      string
 		challenge string
 	}{
-		"a session of its own":     {session: own, secret: s.secret, status: 200},
-		"no token":                 {session: own, status: 401, code: "unauthorized", challenge: `Bearer realm="latchwire"`},
-		"a token of nobody":        {session: own, secret: "x", status: 401, code: "unauthorized", challenge: `Bearer realm="latchwire", error="invalid_token"`},
-		"two tokens":               {session: own, secret: s.secret, change: func(h http.Header) { h.Add("Authorization", "Bearer x") }, status: 401, code: "unauthorized", challenge: `Bearer realm="latchwire", error="invalid_token"`},
-		"a token of another kind":  {session: own, secret: adminSecret, status: 403, code: "forbidden"},
-		"a foreign session":        {session: foreign, secret: s.secret, status: 404, code: "session-not-found"},
-		"an unknown session":       {session: "ses_0000", secret: s.secret, status: 404, code: "session-not-found"},
-		"S-05: GET, with no token": {session: own, method: http.MethodGet, status: 405},
-		"S-05: DELETE":             {session: own, secret: s.secret, method: http.MethodDelete, status: 405},
-		"SEC-94: a foreign host":   {session: own, secret: s.secret, change: func(h http.Header) { h.Set("Host", "evil.example") }, status: 403},
-		"SEC-93: a foreign page":   {session: own, secret: s.secret, change: func(h http.Header) { h.Set("Origin", "https://evil.example") }, status: 403},
+		"a session of its own":       {session: own, secret: s.secret, status: 200},
+		"no token":                   {session: own, status: 401, code: "unauthorized", challenge: `Bearer realm="latchwire"`},
+		"a token of nobody":          {session: own, secret: "x", status: 401, code: "unauthorized", challenge: `Bearer realm="latchwire", error="invalid_token"`},
+		"two tokens":                 {session: own, secret: s.secret, change: func(h http.Header) { h.Add("Authorization", "Bearer x") }, status: 401, code: "unauthorized", challenge: `Bearer realm="latchwire", error="invalid_token"`},
+		"a token of another kind":    {session: own, secret: adminSecret, status: 403, code: "forbidden"},
+		"SEC-105: a foreign session": {session: foreign, secret: s.secret, status: 404, code: "session-not-found"},
+		"an unknown session":         {session: "ses_0000", secret: s.secret, status: 404, code: "session-not-found"},
+		"S-05: GET, with no token":   {session: own, method: http.MethodGet, status: 405},
+		"S-05: DELETE":               {session: own, secret: s.secret, method: http.MethodDelete, status: 405},
+		"SEC-94: a foreign host":     {session: own, secret: s.secret, change: func(h http.Header) { h.Set("Host", "evil.example") }, status: 403},
+		"SEC-93: a foreign page":     {session: own, secret: s.secret, change: func(h http.Header) { h.Set("Origin", "https://evil.example") }, status: 403},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

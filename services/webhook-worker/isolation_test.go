@@ -10,7 +10,7 @@ import (
 
 // A hanging endpoint with far more deliveries than have a place must delay a
 // healthy one on the same lock by nothing: all of the healthy one's arrive while
-// not a single one of the other's has ended.
+// not a single one of the other's has ended (SEC-19).
 func TestAHangingEndpointDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	const events, slots, line = 60, 2, 3

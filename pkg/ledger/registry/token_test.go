@@ -55,7 +55,7 @@ func TestImportedTokenOpensWhatItsSecretSays(t *testing.T) {
 	}
 }
 
-// Nothing that is stored holds a secret (contract section 2).
+// Nothing that is stored holds a secret (contract section 2, SEC-65).
 func TestSecretsAreNotStored(t *testing.T) {
 	t.Parallel()
 	env := ledgertest.New(t, small())

@@ -8,7 +8,8 @@ import (
 )
 
 // A process dies at each place where a call can be torn apart, and another
-// finishes the call without calling the target a second time (SEC-114, S-21).
+// finishes the call without calling the target a second time (SEC-77, SEC-114,
+// S-21).
 func TestCrashAtEachPoint(t *testing.T) {
 	t.Parallel()
 	skipIfShort(t)

@@ -163,7 +163,7 @@ func TestRequestSaysWhatTheTargetMayKnow(t *testing.T) {
 }
 
 // Every live secret signs, and the verifier of Standard Webhooks takes any one
-// of them (SEC-23, SEC-25).
+// of them (SEC-23, SEC-25, SEC-29).
 func TestRequestsAreSigned(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
