@@ -1,12 +1,14 @@
 package telemetrytest
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -26,7 +28,8 @@ func New(tb testing.TB) (*telemetry.Providers, *Recorder) {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := p.Shutdown(tb.Context()); err != nil {
+		// What it was given to may have shut it down.
+		if err := p.Shutdown(tb.Context()); err != nil && !errors.Is(err, metric.ErrReaderShutdown) {
 			tb.Errorf("telemetry did not shut down: %v", err)
 		}
 	})
