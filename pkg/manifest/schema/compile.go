@@ -119,6 +119,7 @@ func compile(doc map[string]any, draft *jsonschema.Draft) (s *jsonschema.Schema,
 	c.UseLoader(nowhere{})
 	c.DefaultDraft(draft)
 	c.AssertFormat()
+	c.RegisterFormat(&jsonschema.Format{Name: "email", Validate: email})
 	if err := c.AddResource(location, doc); err != nil {
 		return nil, err
 	}
