@@ -123,14 +123,14 @@ func readRequest(t *testing.T, subject string, data []byte) {
 	}
 	r, err := parse(data)
 	inv := r.Invocation
-	valid := invocation.ValidID(string(rec.ID)) && invocation.ValidID(string(rec.Lock)) && rec.Version == recordVersion
-	if (err == nil) != valid {
-		t.Fatalf("got %v for %s", err, data)
+	named := invocation.ValidID(string(rec.ID)) && invocation.ValidID(string(rec.Lock)) && invocation.ValidSlug(string(rec.Caller.Slug))
+	if err == nil && (!named || rec.Version != recordVersion) {
+		t.Fatalf("got %+v for %s", r, data)
 	}
 	if other, err := ParseRequest(broker.Delivery{Subject: subject, Data: data}); subject != fitting && err == nil {
 		t.Fatalf("got %+v on %q", other, subject)
 	}
-	if !valid {
+	if err != nil {
 		return
 	}
 	if inv.ID != rec.ID || inv.Lock != rec.Lock || inv.Status != invocation.Pending {
