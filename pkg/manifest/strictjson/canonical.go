@@ -95,8 +95,10 @@ func appendNumber(dst []byte, number string) []byte {
 		room--
 	}
 	point := len(short) + exponent // how many digits stand before the decimal point
+	// What the scanner lets in must come out so that it does again.
+	long := len(short)+len("e")+len(strconv.Itoa(exponent)) > room+len("0.")
 	switch {
-	case exponent == 0 || exponent > 0 && point <= plainDigits:
+	case exponent == 0 || exponent > 0 && (point <= plainDigits || long):
 		dst = append(dst, short...)
 		return append(dst, strings.Repeat("0", exponent)...)
 	case point > 0 && exponent < 0:
