@@ -1,14 +1,10 @@
 package broker_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,20 +13,14 @@ import (
 
 	"github.com/latchwire/latchwire/pkg/broker"
 	"github.com/latchwire/latchwire/pkg/broker/brokertest"
+	"github.com/latchwire/latchwire/pkg/telemetry/telemetrytest"
 )
 
 // confined starts a server with one user, who may publish and hear little, and
 // returns a connection of it, which logs to out.
-func confined(t *testing.T, out *journal) *broker.Conn {
+func confined(t *testing.T, out *telemetrytest.Printed) *broker.Conn {
 	t.Helper()
-	seed, public, err := broker.NewNkey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "seed.nk")
-	if err := os.WriteFile(file, seed, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file, public := brokertest.Nkey(t)
 	ns, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
 		Nkeys: []*server.NkeyUser{{Nkey: public, Permissions: &server.Permissions{
@@ -52,24 +42,9 @@ func confined(t *testing.T, out *journal) *broker.Conn {
 	return c
 }
 
-// A journal keeps what is logged.
-type journal struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write appends.
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.Write(b)
-}
-
 // line returns the first line with a text in it.
-func (j *journal) line(text string) string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for line := range strings.Lines(j.buf.String()) {
+func line(out *telemetrytest.Printed, text string) string {
+	for line := range strings.Lines(out.String()) {
 		if strings.Contains(line, text) {
 			return line
 		}
@@ -81,7 +56,7 @@ func (j *journal) line(text string) string {
 // (SEC-110); so does a refused subscription.
 func TestARefusalIsLoggedAndCounted(t *testing.T) {
 	t.Parallel()
-	var out journal
+	var out telemetrytest.Printed
 	c := confined(t, &out)
 	if err := c.NC.Publish("mine.a", nil); err != nil {
 		t.Fatal(err)
@@ -93,13 +68,13 @@ func TestARefusalIsLoggedAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for subject, operation := range map[string]string{"yours.a": "publish", "yours.>": "subscription"} {
-		brokertest.Eventually(t, within, subject+" is refused", func() bool { return out.line("subject="+subject) != "" })
-		if line := out.line("subject=" + subject); !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "operation="+operation) {
-			t.Errorf("got %q, want an error that names the %s", line, operation)
+		brokertest.Eventually(t, within, subject+" is refused", func() bool { return line(&out, "subject="+subject) != "" })
+		if got := line(&out, "subject="+subject); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "operation="+operation) {
+			t.Errorf("got %q, want an error that names the %s", got, operation)
 		}
 	}
-	if n := c.Refusals(); n != 2 || out.line("mine.a") != "" {
-		t.Errorf("got %d refusals and %q, want two, and none of what is allowed", n, out.line("mine.a"))
+	if n := c.Refusals(); n != 2 || line(&out, "mine.a") != "" {
+		t.Errorf("got %d refusals and %q, want two, and none of what is allowed", n, line(&out, "mine.a"))
 	}
 }
 
@@ -107,7 +82,7 @@ func TestARefusalIsLoggedAndCounted(t *testing.T) {
 // wait for one.
 func TestAStartEndsWithTheFirstRefusal(t *testing.T) {
 	t.Parallel()
-	c := confined(t, &journal{})
+	c := confined(t, &telemetrytest.Printed{})
 	until, stop := c.UntilRefused(t.Context())
 	begun := time.Now()
 	_, err := c.JS.AccountInfo(until) // its own patience is a minute

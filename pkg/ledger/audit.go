@@ -10,13 +10,13 @@ import (
 	"github.com/latchwire/latchwire/pkg/invocation"
 )
 
-// AuditRetention is how long audit records are kept.
-const AuditRetention = 365 * 24 * time.Hour
+// auditRetention is how long audit records are kept.
+const auditRetention = 365 * 24 * time.Hour
 
-// An AuditRecord is a request to change something, by whoever holds a credential of an
-// operator or of an extension's developer. It is recorded before it is done and
-// again when it ended, and holds nothing of what was sent but the names of its
-// members.
+// An AuditRecord is a request to change something, by whoever holds a credential
+// of an operator or of an extension's developer. It is recorded before it is done
+// and again when it ended, and holds nothing of what was sent but the names of
+// its members.
 type AuditRecord struct {
 	ID invocation.ID `json:"id"`
 	At int64         `json:"at"` // in milliseconds

@@ -105,14 +105,14 @@ type DeadMessage struct {
 // DeadMessages returns the messages that were buried after a place, oldest
 // first, and whether there are more.
 func (l *Ledger) DeadMessages(ctx context.Context, after uint64, limit int) (found []DeadMessage, more bool, err error) {
-	raw, err := l.messages(ctx, deadStream, deadMessageSubjects, after, limit+1)
-	for _, m := range raw[:min(len(raw), limit)] {
-		parts := strings.Split(m.Subject, ".")
-		found = append(found, DeadMessage{
-			Stream: parts[len(parts)-2], Subject: m.Header.Get(buriedSubject), Reason: m.Header.Get(buriedReason), At: m.Time, Seq: m.Sequence,
-		})
-	}
-	return found, len(raw) > limit, err
+	return scan(ctx, l, span{stream: deadStream, subject: deadMessageSubjects, after: after, limit: limit}, parseDeadMessage, nil)
+}
+
+func parseDeadMessage(m *jetstream.RawStreamMsg) (DeadMessage, error) {
+	parts := strings.Split(m.Subject, ".")
+	return DeadMessage{
+		Stream: parts[len(parts)-2], Subject: m.Header.Get(buriedSubject), Reason: m.Header.Get(buriedReason), At: m.Time, Seq: m.Sequence,
+	}, nil
 }
 
 func parseCorpse(m *jetstream.RawStreamMsg) (Corpse, error) {

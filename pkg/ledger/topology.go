@@ -81,7 +81,7 @@ func Topology(c Config) broker.Topology {
 				Retention: jetstream.WorkQueuePolicy, AllowMsgSchedules: true, AllowMsgTTL: true, AllowDirect: true,
 			},
 			{Name: deadStream, Subjects: []string{"dead.>"}, MaxAge: invocation.Retention, MaxMsgsPerSubject: 1, AllowDirect: true},
-			{Name: auditStream, Subjects: []string{auditSubjects}, MaxAge: AuditRetention, MaxMsgsPerSubject: 1, AllowDirect: true},
+			{Name: auditStream, Subjects: []string{auditSubjects}, MaxAge: auditRetention, MaxMsgsPerSubject: 1, AllowDirect: true},
 		},
 		KeyValues: []jetstream.KeyValueConfig{
 			{Bucket: "extensions", Replicas: c.Replicas},

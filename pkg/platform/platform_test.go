@@ -1,7 +1,6 @@
 package platform_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +23,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/platform/platformtest"
 	"github.com/latchwire/latchwire/pkg/service"
 	"github.com/latchwire/latchwire/pkg/telemetry"
+	"github.com/latchwire/latchwire/pkg/telemetry/telemetrytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -64,27 +63,7 @@ func TestOpenNeedsNATS(t *testing.T) {
 	}
 }
 
-// A writer collects what a process writes.
-type writer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write keeps the bytes.
-func (w *writer) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.Write(b)
-}
-
-// String returns what came so far.
-func (w *writer) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.String()
-}
-
-func process(out *writer, args ...string) service.Process {
+func process(out *telemetrytest.Printed, args ...string) service.Process {
 	return service.Process{
 		Name: "thing", Args: args, LookupEnv: func(string) (string, bool) { return "", false }, Stdout: out, Stderr: out,
 	}
@@ -107,7 +86,7 @@ func TestAProgramRuns(t *testing.T) {
 	if err := platform.Setup(t.Context(), brokertest.ConnectURL(t, node.URL), ledger.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	var out writer
+	var out telemetrytest.Printed
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- thing().Run(ctx, process(&out, "--nats-url", node.URL)) }()
@@ -148,7 +127,7 @@ func TestAProgramRuns(t *testing.T) {
 // Every wrong setting is named at once, and nothing is opened (design section 9).
 func TestAProgramRefusesWrongSettings(t *testing.T) {
 	t.Parallel()
-	var out writer
+	var out telemetrytest.Printed
 	err := thing().Run(t.Context(), process(&out, "--partitions", "0", "--profile", "cloud", "--ack-wait", "1ms", "--egress-allow", "home", "--call-timeout", "1ns", "--limit-extension", "-1"))
 	if err == nil {
 		t.Fatal("got no error")
@@ -171,7 +150,7 @@ func TestAProgramThatCannotBeBuiltEnds(t *testing.T) {
 	p.Build = func(*platform.Platform, *service.Health) ([]service.Part, http.Handler, error) {
 		return nil, nil, broken
 	}
-	var out writer
+	var out telemetrytest.Printed
 	if err := p.Run(t.Context(), process(&out, "--nats-url", node.URL)); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
@@ -187,7 +166,7 @@ func TestProfiles(t *testing.T) {
 		if profile != "" {
 			args = []string{"--profile", profile}
 		}
-		var out writer
+		var out telemetrytest.Printed
 		if err := s.Load(process(&out, args...)); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +198,7 @@ func TestProductionTakesNoPrivateNetworksUnlessMeant(t *testing.T) {
 		var cfg platform.Config
 		s := service.NewSettings("thing", "Does a thing.")
 		cfg.Register(s)
-		var out writer
+		var out telemetrytest.Printed
 		if err := s.Load(process(&out, test.args...)); (err == nil) != test.want {
 			t.Errorf("%q: got %v, want it taken: %t", test.args, err, test.want)
 		}

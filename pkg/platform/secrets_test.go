@@ -15,6 +15,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/platform"
 	"github.com/latchwire/latchwire/pkg/platform/platformtest"
 	"github.com/latchwire/latchwire/pkg/service"
+	"github.com/latchwire/latchwire/pkg/telemetry/telemetrytest"
 )
 
 // An operator puts a new key in front, has secrets stored under it and drops the
@@ -33,7 +34,7 @@ func TestSecretsMoveToTheFirstKey(t *testing.T) {
 	}
 	open := func(keys string) (*platform.Platform, string) {
 		t.Helper()
-		var out writer
+		var out telemetrytest.Printed
 		p, err := platform.Open(t.Context(), with(server, keys), nil, slog.New(slog.NewTextHandler(&out, nil)))
 		if err != nil {
 			t.Fatal(err)

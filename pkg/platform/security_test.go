@@ -4,8 +4,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/ledger"
 	"github.com/latchwire/latchwire/pkg/platform"
 	"github.com/latchwire/latchwire/pkg/service"
+	"github.com/latchwire/latchwire/pkg/telemetry/telemetrytest"
 )
 
 // A connection to another machine is authenticated and encrypted in production,
@@ -47,7 +46,7 @@ func TestProductionTakesNoExposedNATSUnlessMeant(t *testing.T) {
 		var cfg platform.Config
 		s := service.NewSettings("thing", "Does a thing.")
 		cfg.Register(s)
-		var out writer
+		var out telemetrytest.Printed
 		err := s.Load(process(&out, test.args...))
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: got %v, want %q", test.args, err, test.want)
@@ -59,14 +58,7 @@ func TestProductionTakesNoExposedNATSUnlessMeant(t *testing.T) {
 // (SEC-110).
 func TestOpenSaysWhatNATSRefuses(t *testing.T) {
 	t.Parallel()
-	seed, public, err := broker.NewNkey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "seed.nk")
-	if err := os.WriteFile(file, seed, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file, public := brokertest.Nkey(t)
 	inbox := platform.InboxPrefix("thing")
 	ns, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
@@ -112,7 +104,7 @@ func TestAProgramHasAnInboxOfItsOwn(t *testing.T) {
 		inbox = p.Conn.NC.NewInbox()
 		return nil, nil, enough
 	}
-	var out writer
+	var out telemetrytest.Printed
 	if err := program.Run(t.Context(), process(&out, "--nats-url", node.URL)); !errors.Is(err, enough) {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/latchwire/latchwire/pkg/platform"
 	"github.com/latchwire/latchwire/pkg/service"
 	"github.com/latchwire/latchwire/pkg/telemetry"
+	"github.com/latchwire/latchwire/pkg/telemetry/telemetrytest"
 	edgeapi "github.com/latchwire/latchwire/services/edge-api"
 )
 
@@ -36,26 +36,8 @@ const adminSecret = "operator-secret-of-these-tests"
 type stack struct {
 	platform *platform.Platform
 	server   *httptest.Server
-	logs     *logBuffer
+	logs     *telemetrytest.Printed
 	stop     func()
-}
-
-// logBuffer takes what a stack logs.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // newStack starts a door. Its caller stops it.
@@ -69,7 +51,7 @@ func newStack(dir string, cfg platform.Config, edge edgeapi.Config) (*stack, err
 	cfg.Broker.Server = ns
 	cfg.Ledger.Partitions = 2
 	cfg.Egress.Policy.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	s := &stack{logs: &logBuffer{}}
+	s := &stack{logs: &telemetrytest.Printed{}}
 	log := slog.New(telemetry.LogHandler(slog.NewJSONHandler(s.logs, nil)))
 	if err := s.open(ctx, cfg, log); err != nil {
 		cancel()

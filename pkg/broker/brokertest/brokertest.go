@@ -3,6 +3,8 @@ package brokertest
 import (
 	"log/slog"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -114,4 +116,19 @@ func Eventually(tb testing.TB, within time.Duration, what string, holds func() b
 		case <-tick.C:
 		}
 	}
+}
+
+// Nkey makes a key to authenticate with, and returns the file of its seed and
+// its public half.
+func Nkey(tb testing.TB) (file, public string) {
+	tb.Helper()
+	seed, public, err := broker.NewNkey()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	file = filepath.Join(tb.TempDir(), "seed.nk")
+	if err := os.WriteFile(file, seed, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return file, public
 }

@@ -89,14 +89,14 @@ func appendNumber(dst []byte, number string) []byte {
 	if short == "" {
 		return append(dst, '0')
 	}
-	room := DefaultNumberLen - len("0.")
+	width := DefaultNumberLen
 	if negative {
 		dst = append(dst, '-')
-		room--
+		width--
 	}
 	point := len(short) + exponent // how many digits stand before the decimal point
 	// What the scanner lets in must come out so that it does again.
-	long := len(short)+len("e")+len(strconv.Itoa(exponent)) > room+len("0.")
+	long := len(short)+len("e")+len(strconv.Itoa(exponent)) > width
 	switch {
 	case exponent == 0 || exponent > 0 && (point <= plainDigits || long):
 		dst = append(dst, short...)
@@ -104,7 +104,7 @@ func appendNumber(dst []byte, number string) []byte {
 	case point > 0 && exponent < 0:
 		dst = append(append(dst, short[:point]...), '.')
 		return append(dst, short[point:]...)
-	case exponent < 0 && point > -6 && len(short)-point <= room:
+	case exponent < 0 && point > -6 && len("0.")+len(short)-point <= width:
 		dst = append(append(dst, "0."...), strings.Repeat("0", -point)...)
 		return append(dst, short...)
 	default:

@@ -33,37 +33,17 @@ const mark = "CANARY"
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A printer keeps what a process prints.
-type printer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write keeps the bytes.
-func (p *printer) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.b.Write(b)
-}
-
-// String returns what came so far.
-func (p *printer) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.b.String()
-}
-
 // A house is a pipeline that is watched.
 type house struct {
 	e2etest.Pipeline
 	server  string // NATS
-	printed *printer
+	printed *telemetrytest.Printed
 	spans   *telemetrytest.Recorder
 }
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{printed: &printer{}}
+	h := &house{printed: &telemetrytest.Printed{}}
 	tel, spans := telemetrytest.New(t)
 	h.spans = spans
 	bound := make(chan string, 1)

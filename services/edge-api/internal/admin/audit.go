@@ -8,9 +8,10 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
@@ -41,9 +42,9 @@ func (a *API) audited(w http.ResponseWriter, r *http.Request, t registry.Token, 
 		io.Reader
 		io.Closer
 	}{io.TeeReader(r.Body, &sent), r.Body}
-	answer := &statusWriter{ResponseWriter: w}
+	answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 	err := next(answer, r)
-	record.Status = answer.status
+	record.Status = answer.Status()
 	if err != nil {
 		record.Status = wire.Status(invocation.CodeOf(err))
 	}
@@ -53,21 +54,6 @@ func (a *API) audited(w http.ResponseWriter, r *http.Request, t registry.Token, 
 	}
 	return err
 }
-
-// A statusWriter remembers the status of an answer.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-// WriteHeader notes the status.
-func (w *statusWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap returns what it writes to, for [http.ResponseController].
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 const (
 	maxAuditPath    = 300
@@ -138,9 +124,5 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := through(whole(records), newAudit)
-	if more {
-		out.Next = cursor(strconv.FormatUint(records[len(records)-1].Seq, 10))
-	}
-	return wire.Answer(w, http.StatusOK, out)
+	return wire.Answer(w, http.StatusOK, span(records, more, func(r ledger.AuditRecord) uint64 { return r.Seq }, newAudit))
 }

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"net/http"
-	"strconv"
 
 	"github.com/latchwire/latchwire/pkg/invocation"
 	"github.com/latchwire/latchwire/pkg/ledger"
@@ -33,9 +32,5 @@ func (a *API) listDeadMessages(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := through(whole(dead), newDeadMessage)
-	if more {
-		out.Next = cursor(strconv.FormatUint(dead[len(dead)-1].Seq, 10))
-	}
-	return wire.Answer(w, http.StatusOK, out)
+	return wire.Answer(w, http.StatusOK, span(dead, more, func(m ledger.DeadMessage) uint64 { return m.Seq }, newDeadMessage))
 }

@@ -195,11 +195,8 @@ func (a *API) listDeliveries(w http.ResponseWriter, r *http.Request, of invocati
 	if err != nil {
 		return err
 	}
-	out := through(whole(dead), func(c ledger.Corpse) deliveryAnswer { return newDelivery(c, stateDead) })
-	if more {
-		out.Next = cursor(strconv.FormatUint(dead[len(dead)-1].Seq, 10))
-	}
-	return wire.Answer(w, http.StatusOK, out)
+	form := func(c ledger.Corpse) deliveryAnswer { return newDelivery(c, stateDead) }
+	return wire.Answer(w, http.StatusOK, span(dead, more, func(c ledger.Corpse) uint64 { return c.Seq }, form))
 }
 
 // deliveryNamed returns the dead delivery that the path names. Another

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"github.com/latchwire/latchwire/services/edge-api/internal/door"
 )
@@ -87,6 +88,16 @@ func through[T, U any](p page[T], form func(T) U) page[U] {
 	out := page[U]{Next: p.Next}
 	for _, item := range p.Items {
 		out.Items = append(out.Items, form(item))
+	}
+	return out
+}
+
+// span returns a page of what a stream holds, each item in another form; seq is
+// its place there, and more says that something follows.
+func span[T, U any](items []T, more bool, seq func(T) uint64, form func(T) U) page[U] {
+	out := through(whole(items), form)
+	if more {
+		out.Next = cursor(strconv.FormatUint(seq(items[len(items)-1]), 10))
 	}
 	return out
 }

@@ -54,7 +54,7 @@ func (h *Handler) keepBack(ctx context.Context, d ledger.Delivery, to registry.E
 func (h *Handler) judge(ctx context.Context, to registry.Extension, o Outcome, now time.Time) error {
 	hold, since := h.health.fared(to.Slug, o, h.schedule.shortest(), now)
 	switch {
-	case o.acknowledged() && !to.Endpoint.FailingSince.IsZero(), o.acknowledged() && to.Endpoint.Resumed:
+	case o.acknowledged() && (to.Endpoint.Resumed || !to.Endpoint.FailingSince.IsZero()):
 		return h.changed(ctx, to.Slug, func(e *registry.Extension) { e.Recover(now) })
 	case o.acknowledged():
 		return nil
